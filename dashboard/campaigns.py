@@ -10,6 +10,7 @@ Rules kept
 import json
 import re
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -77,33 +78,28 @@ def _campaign(folder: Path, *, going_on: bool) -> Campaign:
 
 
 def _read(path: Path) -> dict[str, Any]:
-    try:
+    with suppress(OSError, ValueError):
         found = json.loads(path.read_text())
-    except (OSError, ValueError):
-        return {}
-    return found if isinstance(found, dict) else {}
+        return found if isinstance(found, dict) else {}
+    return {}
 
 
 def _entries(folder: Path) -> int:
-    try:
+    with suppress(OSError):
         return sum(1 for _ in folder.iterdir())
-    except OSError:
-        return 0
+    return 0
 
 
 def _complete(path: Path) -> bool:
-    try:
-        with path.open() as file:
-            return _COMPLETE.search(file.read(_HEAD_BYTES)) is not None
-    except OSError:
-        return False
+    with suppress(OSError), path.open() as file:
+        return _COMPLETE.search(file.read(_HEAD_BYTES)) is not None
+    return False
 
 
 def _inode(path: Path) -> int | None:
-    try:
+    with suppress(OSError):
         return path.stat().st_ino
-    except OSError:
-        return None
+    return None
 
 
 def _locked() -> Iterator[int]:

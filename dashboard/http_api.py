@@ -247,7 +247,6 @@ def _try(act: Callable[..., None], *arguments: Any) -> None:
 
 
 def _wanted() -> Wanted:
-    """Read the filter of a list of runs."""
     asked = request.args
     sort = asked.get("sort") or "-started"
     if sort.removeprefix("-") not in SORTABLE:
@@ -286,7 +285,6 @@ def _body() -> Answer:
 
 
 def _run_request() -> RunRequest:
-    """Read a request to start runs."""
     body = _body()
     scenario, tier, schemes = body.get("scenario"), body.get("tier"), body.get("schemes")
     seconds, seed = body.get("seconds"), body.get("seed")

@@ -24,6 +24,9 @@ from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+from typing_extensions import override
+
+from common.closing import Closing
 from dashboard import shapes
 from dashboard.charts import offered
 from dashboard.control import Controls
@@ -223,7 +226,7 @@ class Hub:
             return self._version
 
 
-class Reader:
+class Reader(Closing):
     """Reads some runs for one page. A context manager: while it is open, the runs count as watched."""
 
     def __init__(
@@ -234,10 +237,8 @@ class Reader:
         self._wants_views = views
         self._runs = {name: _Seen(batch=(seen or {}).get(name, 0)) for name in dict.fromkeys(names)}
 
-    def __enter__(self) -> "Reader":
-        return self
-
-    def __exit__(self, *_: object) -> None:
+    @override
+    def close(self) -> None:
         for run in self._runs.values():
             self._attach(run, None)
 

@@ -49,8 +49,7 @@ class Runs:
 
     def summary(self, name: str) -> Mapping[str, Any] | None:
         """Return the result, or None."""
-        feed = self._present(name)
-        found = self.info(name)["ended"] if feed is None else feed.describe()["ended"]
+        found = self.info(name)["ended"]
         summary: Mapping[str, Any] | None = found["summary"] if found else None
         return summary
 

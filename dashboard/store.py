@@ -13,6 +13,7 @@ import os
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass, fields
 from datetime import datetime
 from pathlib import Path
@@ -216,11 +217,9 @@ def _stamp(path: Path) -> object:
     """Return a value that changes with the files of the folder."""
     stamps = []
     for part in (path, *(path / name for name in _PARTS)):
-        try:
+        with suppress(OSError):
             found = part.stat()
-        except OSError:
-            continue
-        stamps.append((part.name, found.st_mtime_ns, found.st_size))
+            stamps.append((part.name, found.st_mtime_ns, found.st_size))
     return tuple(stamps)
 
 
@@ -237,7 +236,6 @@ def _text(row: Row) -> str:
 
 
 def _row(path: Path) -> Row:
-    """Read the row of a run."""
     problem = ""
     manifest: Mapping[str, Any] = {}
     summary: Mapping[str, Any] = {}
@@ -302,10 +300,9 @@ def _info(
 
 
 def _epoch_ns(manifest: Mapping[str, Any]) -> int | None:
-    try:
+    with suppress(KeyError, TypeError, ValueError):
         return round(datetime.fromisoformat(manifest["epoch"]).timestamp() * 1e3) * 1_000_000
-    except (KeyError, TypeError, ValueError):
-        return None
+    return None
 
 
 def _json(path: Path) -> dict[str, Any]:
@@ -333,25 +330,22 @@ def _mapping(path: Path, parse: Callable[[str], Any], form: str, content: str) -
 
 
 def _tolerant(path: Path) -> dict[str, Any] | None:
-    try:
+    with suppress(StoreError):
         return _json(path)
-    except StoreError:
-        return None
+    return None
 
 
 def _text_of(path: Path) -> str | None:
-    try:
+    with suppress(OSError):
         return path.read_text(errors="replace")
-    except OSError:
-        return None
+    return None
 
 
 def _files(path: Path) -> list[dict[str, Any]]:
     """Return the files of an accessible folder, with their sizes."""
-    try:
+    with suppress(OSError):
         return [{"name": part.name, "bytes": part.stat().st_size} for part in sorted(path.iterdir()) if part.is_file()]
-    except OSError:
-        return []
+    return []
 
 
 def _draw(path: Path) -> Picture:

@@ -1,16 +1,4 @@
-"""COHERENCE's figures 7 to 14, in virtual time: telling congestion from corruption by ECN.
-
-| file | content |
-|---|---|
-| `parameters.py` | every choice, the paper's and ours: the one place to turn a knob |
-| `cells.py` | the cells; the paper has plots, from which no number can be read |
-| `jobs.py` | a cell's run, and the measurement in it |
-| `findings.py` | the statements of the paper's text, each on our medians |
-| `tables.py` | the figures as tables |
-| `figures.py` | the plots |
-| `radio_path.py` | the network |
-| `radio_path_runs.py` | one transfer across it, with the choices of the paper |
-"""
+"""COHERENCE's figures 7 to 14, in virtual time: telling congestion from corruption by ECN."""
 
 from experiments.coherence import cells, figures, findings, jobs, parameters, tables
 from testbed.papers.paper import Paper, Quick

@@ -8,7 +8,6 @@ Rule kept: the paper has these as plots, from which no number can be read, so no
 
 from collections.abc import Iterator, Mapping
 from itertools import product
-from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from experiments.coherence import parameters
@@ -17,25 +16,21 @@ from testbed.papers.results import NO_FIGURE, Cell, CellResult
 PERS = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1)
 #: of the traces
 TRACE_PER = 0.1
-SCHEME_WORDS: Mapping[str, str] = MappingProxyType(
-    {"tcp": "TCP", "ecn": "ECN", "snoop": "Snoop", "dda": "DDA", "cc": "CC"}
-)
+SCHEME_WORDS: Mapping[str, str] = {"tcp": "TCP", "ecn": "ECN", "snoop": "Snoop", "dda": "DDA", "cc": "CC"}
 #: by place: counter of a run (empty: its value), unit, title
-METRICS: Mapping[str, tuple[str, str, str]] = MappingProxyType(
-    {
-        "figure8": ("", "packets", "goodput"),
-        "figure9": ("wireless_losses", "packets", "wireless losses"),
-        "figure10": ("congestion_losses", "packets", "congestion losses"),
-        "figure11": ("mean_cwnd", "packets", "average congestion window"),
-        "figure12": ("timeouts", "timeouts", "timeouts"),
-        "figure13": ("retransmissions", "packets", "end-to-end retransmissions"),
-        "figure14": ("mistake_rate", "%", "mistake rate"),
-        "first": ("", "packets", "goodput, wireless link as first hop"),
-        "middle": ("", "packets", "goodput, wireless link in the middle"),
-    }
-)
+METRICS: Mapping[str, tuple[str, str, str]] = {
+    "figure8": ("", "packets", "goodput"),
+    "figure9": ("wireless_losses", "packets", "wireless losses"),
+    "figure10": ("congestion_losses", "packets", "congestion losses"),
+    "figure11": ("mean_cwnd", "packets", "average congestion window"),
+    "figure12": ("timeouts", "timeouts", "timeouts"),
+    "figure13": ("retransmissions", "packets", "end-to-end retransmissions"),
+    "figure14": ("mistake_rate", "%", "mistake rate"),
+    "first": ("", "packets", "goodput, wireless link as first hop"),
+    "middle": ("", "packets", "goodput, wireless link in the middle"),
+}
 #: the averages of figure 7
-TRACED: Mapping[str, str] = MappingProxyType({"cwnd": "mean_cwnd", "queue": "mean_queue"})
+TRACED: Mapping[str, str] = {"cwnd": "mean_cwnd", "queue": "mean_queue"}
 
 
 class Case(NamedTuple):

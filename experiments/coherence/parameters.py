@@ -2,15 +2,10 @@
 
 Read first: COHERENCE section 4.1; docs/arq.md and docs/filters.md for link and filters.
 
-Rules kept
-- No cell has a parameter of its own: cells differ in the scheme, the error rate and the place of the wireless link.
-- What the paper does not say is marked `ours` and has its reason beside it.
-
-`papers coherence --set KEY=VALUE` replaces a value for all cells.
+Rule kept: cells differ in the scheme, the error rate and the place of the wireless link, and in nothing else.
 """
 
 from collections.abc import Mapping
-from types import MappingProxyType
 from typing import Any
 
 from experiments.coherence.radio_path_runs import PathSettings, Scheme
@@ -51,23 +46,19 @@ REPLICATIONS = 5
 TRACE_S = 40.0
 
 
-SCHEMES: Mapping[str, Scheme] = MappingProxyType(
-    {
-        "tcp": Scheme("arq"),
-        "ecn": Scheme("arq", ecn=True),
-        "snoop": Scheme("snoop"),
-        "dda": Scheme("arq", ("dda",)),
-        "cc": Scheme("arq", ("cc",), ecn=True),
-    }
-)
+SCHEMES: Mapping[str, Scheme] = {
+    "tcp": Scheme("arq"),
+    "ecn": Scheme("arq", ecn=True),
+    "snoop": Scheme("snoop"),
+    "dda": Scheme("arq", ("dda",)),
+    "cc": Scheme("arq", ("cc",), ecn=True),
+}
 #: with a mobile sender
-FIRST_HOP: Mapping[str, Scheme] = MappingProxyType(
-    {
-        **SCHEMES,
-        "snoop": Scheme("none", ("eln-base",), "eln"),
-        "cc": Scheme("arq", ("cc-sender",), ecn=True),
-    }
-)
+FIRST_HOP: Mapping[str, Scheme] = {
+    **SCHEMES,
+    "snoop": Scheme("none", ("eln-base",), "eln"),
+    "cc": Scheme("arq", ("cc-sender",), ecn=True),
+}
 
 
 def settings(changes: Mapping[str, Any]) -> PathSettings:

@@ -109,7 +109,13 @@ class PathOutcome:
 def run(case: PathCase, settings: PathSettings, seed: int, *, keep_samples: bool = False) -> PathOutcome:
     """Run one transfer."""
     clock = VirtualClock()
-    lost = _Lost()
+    wireless_losses = 0
+
+    def count(arrival: Arrival[Any]) -> None:
+        nonlocal wireless_losses
+        packet, lost = arrival.frame.payload, arrival.verdict.fate is not Fate.INTACT
+        wireless_losses += lost and isinstance(packet, Segment) and packet.length > 0
+
     queues = [_queue(case, settings, seed, name) for name in ("bottleneck", "wireless")]
     path = RadioPath(
         clock,
@@ -118,7 +124,7 @@ def run(case: PathCase, settings: PathSettings, seed: int, *, keep_samples: bool
         queue=queues[0],
         radio_queue=queues[1],
         make_errors=lambda side: Bernoulli(case.per, make_rng(seed, "air", side)),
-        on_data=lost.handle,
+        on_data=count,
     )
     tcp = _tcp(case, settings)
     counter = receive(path.sink, _PORT, tcp)
@@ -148,7 +154,7 @@ def run(case: PathCase, settings: PathSettings, seed: int, *, keep_samples: bool
     counters = connection.counters
     return PathOutcome(
         goodput_packets=counter.nbytes // tcp.handshake.mss,
-        wireless_losses=lost.frames,
+        wireless_losses=wireless_losses,
         congestion_losses=path.congestion_losses,
         residual_losses=path.radio.counts(DATA_SIDES[case.position]).residual_losses,
         mean_cwnd=sums[0] / sampled,
@@ -159,22 +165,6 @@ def run(case: PathCase, settings: PathSettings, seed: int, *, keep_samples: bool
         confusion=path.guess_score.confusion(),
         samples=samples,
     )
-
-
-class _Lost:
-    """Counts the frames with data that are lost."""
-
-    def __init__(self) -> None:
-        self.frames = 0
-
-    def handle(self, arrival: Arrival[Any]) -> None:
-        if arrival.verdict.fate is not Fate.INTACT and _length(arrival.frame.payload) > 0:
-            self.frames += 1
-
-
-def _length(packet: Any) -> int:
-    """The payload of a TCP segment, octets."""
-    return packet.length if isinstance(packet, Segment) else 0
 
 
 def _queue(case: PathCase, settings: PathSettings, seed: int, name: str) -> Queue:

@@ -1,15 +1,4 @@
-"""COMPARISON's tables 2 to 5 and figure 12, in virtual time.
-
-| file | what it is |
-|---|---|
-| `parameters.py` | every choice, the paper's and ours: the one place to turn a knob |
-| `cells.py` | the cells, and the paper's figures for them (`reference/`) |
-| `jobs.py` | a cell's scenario, and the measurement in a run of it |
-| `findings.py` | ours against the paper's: how many medians agree, and which schemes are in the paper's order |
-| `tables.py` | the tables in the paper's layout |
-| `traces.py` | single transfers: segments, retransmissions and windows over time |
-| `figures.py` | the plots |
-"""
+"""COMPARISON's tables 2 to 5 and figure 12, in virtual time."""
 
 from experiments.comparison import cells, figures, findings, jobs, parameters, tables
 from testbed.papers.paper import Paper, Quick

@@ -7,30 +7,25 @@ Rule kept: the cells are the rows of the reference files, in the paper's order; 
 """
 
 from collections.abc import Iterator, Mapping
-from types import MappingProxyType
 from typing import NamedTuple
 
 from experiments.comparison import parameters
 from testbed.papers.results import Cell, CellResult, Quartiles, reference
 
 #: the twelve schemes, under the paper's names, by the table that has them
-FAMILIES: Mapping[int, tuple[str, ...]] = MappingProxyType(
-    {
-        2: ("ll", "ll-tcp-aware", "ll-smart", "ll-smart-tcp-aware"),
-        3: ("e2e", "e2e-newreno", "e2e-smart", "e2e-ietf-sack", "e2e-eln", "e2e-eln-rxmt"),
-        4: ("split", "split-smart"),
-    }
-)
+FAMILIES: Mapping[int, tuple[str, ...]] = {
+    2: ("ll", "ll-tcp-aware", "ll-smart", "ll-smart-tcp-aware"),
+    3: ("e2e", "e2e-newreno", "e2e-smart", "e2e-ietf-sack", "e2e-eln", "e2e-eln-rxmt"),
+    4: ("split", "split-smart"),
+}
 SETTINGS = ("lan-8k", "lan-32k", "wan-32k")
 #: of a cell of tables 2 to 4: column of the reference, unit, and the difference at which medians agree: a share, or in
 #: the unit
-METRICS: Mapping[str, tuple[str, str, float, float | None]] = MappingProxyType(
-    {
-        "throughput": ("throughput_mbps", "Mbps", 0.20, None),
-        "wireless": ("wireless_goodput_pct", "%", 0.0, 2.0),
-        "wired": ("wired_goodput_pct", "%", 0.0, 2.0),
-    }
-)
+METRICS: Mapping[str, tuple[str, str, float, float | None]] = {
+    "throughput": ("throughput_mbps", "Mbps", 0.20, None),
+    "wireless": ("wireless_goodput_pct", "%", 0.0, 2.0),
+    "wired": ("wired_goodput_pct", "%", 0.0, 2.0),
+}
 #: where table 5 and figure 12 were measured
 BURSTS_SETTING = SWEEP_SETTING = "lan-32k"
 

@@ -1,15 +1,4 @@
-"""LT-TCP's tables II and III and its component study (figure 4), in virtual time.
-
-| file | content |
-|---|---|
-| `parameters.py` | every choice, the paper's and ours: the one place to turn a knob |
-| `cells.py` | the cells, and the paper's figures for them (`reference/`) |
-| `jobs.py` | the network of a case, and the measurement in a run of it |
-| `findings.py` | ours against the paper's, and against our own goal |
-| `tables.py` | the tables in the paper's layout |
-| `traces.py` | single runs: windows, queue, segment sizes and the estimator over time |
-| `figures.py` | the plots |
-"""
+"""LT-TCP's tables II and III and its component study (figure 4), in virtual time."""
 
 from experiments.lt_tcp import cells, figures, findings, jobs, parameters, tables
 from testbed.papers.paper import Paper, Quick

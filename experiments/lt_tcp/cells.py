@@ -5,22 +5,19 @@ LT-TCP. Of these the paper has a figure only, without numbers.
 """
 
 from collections.abc import Iterator, Mapping
-from types import MappingProxyType
 from typing import NamedTuple
 
 from experiments.lt_tcp import parameters
 from testbed.papers.results import NO_FIGURE, Cell, CellResult, Quartiles, reference
 
 #: column of the reference and unit; the counter of a run has the metric's name
-METRICS: Mapping[str, tuple[str, str]] = MappingProxyType(
-    {
-        "goodput": ("goodput_mbps", "Mbps"),
-        "throughput": ("throughput_mbps", "Mbps"),
-        "timeouts": ("timeouts", ""),
-        "proactive": ("proactive_fec_pct", "%"),
-        "reactive": ("reactive_fec_pct", "%"),
-    }
-)
+METRICS: Mapping[str, tuple[str, str]] = {
+    "goodput": ("goodput_mbps", "Mbps"),
+    "throughput": ("throughput_mbps", "Mbps"),
+    "timeouts": ("timeouts", ""),
+    "proactive": ("proactive_fec_pct", "%"),
+    "reactive": ("reactive_fec_pct", "%"),
+}
 PERS_PCT = (0, 10, 20, 30, 40, 50)
 
 

@@ -2,15 +2,10 @@
 
 Read first: LT-TCP section IV; docs/lt-tcp.md for the choices inside LT-TCP.
 
-Rules kept
-- No cell has a parameter of its own: cells differ in scheme and PER and in nothing else.
-- What the paper does not say is marked `ours` and has its reason beside it.
-
-`papers lt_tcp --set KEY=VALUE` replaces a value for all cells.
+Rule kept: cells differ in scheme and PER and in nothing else.
 """
 
 from collections.abc import Callable, Mapping
-from types import MappingProxyType
 
 from testbed.model.radio_link import RadioLinkConfig
 from testbed.papers.runs import Parameter
@@ -33,18 +28,16 @@ NETWORK: tuple[Parameter, ...] = (
 )
 
 #: schemes, and the hosts' TCP (hosts/tcp/profiles/); no timestamps, as in ns-2
-TCP: Mapping[str, str] = MappingProxyType(
-    {
-        "sack": "sack-ecn",
-        "lt-ecn": "lt-ecn",
-        "lt-mss": "lt-mss",
-        "lt-proactive": "lt-proactive",
-        "lt-reactive": "lt-reactive",
-        "lt-tcp": "lt-tcp",
-        "ll-hybrid": "sack-ecn",
-        "ll-fec": "sack-ecn",
-    }
-)
+TCP: Mapping[str, str] = {
+    "sack": "sack-ecn",
+    "lt-ecn": "lt-ecn",
+    "lt-mss": "lt-mss",
+    "lt-proactive": "lt-proactive",
+    "lt-reactive": "lt-reactive",
+    "lt-tcp": "lt-tcp",
+    "ll-hybrid": "sack-ecn",
+    "ll-fec": "sack-ecn",
+}
 
 
 def _fec(per: float) -> RadioLinkConfig:
@@ -70,20 +63,18 @@ def _hybrid(per: float) -> RadioLinkConfig:
 
 
 #: schemes with a radio link as the last hop: the link at a PER (a share). Fragments are lost, each by itself
-LINKS: Mapping[str, Callable[[float], RadioLinkConfig]] = MappingProxyType({"ll-hybrid": _hybrid, "ll-fec": _fec})
+LINKS: Mapping[str, Callable[[float], RadioLinkConfig]] = {"ll-hybrid": _hybrid, "ll-fec": _fec}
 
 #: the component study: each scheme adds a part to the one named
-ADDS_TO: Mapping[str, str] = MappingProxyType(
-    {
-        "lt-ecn": "sack",
-        "lt-mss": "lt-ecn",
-        "lt-proactive": "lt-mss",
-        "lt-reactive": "lt-mss",
-        "lt-tcp": "lt-proactive",
-    }
-)
+ADDS_TO: Mapping[str, str] = {
+    "lt-ecn": "sack",
+    "lt-mss": "lt-ecn",
+    "lt-proactive": "lt-mss",
+    "lt-reactive": "lt-mss",
+    "lt-tcp": "lt-proactive",
+}
 #: its PER
 COMPONENTS_PER_PCT = 10
 #: Ours: the least goodput of LT-TCP that this project wants, Mbit/s by PER in percent
-GOALS: Mapping[int, float] = MappingProxyType({10: 6.0, 20: 5.0, 30: 4.0})
+GOALS: Mapping[int, float] = {10: 6.0, 20: 5.0, 30: 4.0}
 REPLICATIONS = 5

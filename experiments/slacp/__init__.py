@@ -1,14 +1,4 @@
-"""The SLACP paper's tables 2, 3 and 4 and its figures 3 and 4, in virtual time.
-
-| file | what it is |
-|---|---|
-| `parameters.py` | every choice, the paper's and ours: the one place to turn a knob |
-| `cells.py` | the cells, and the paper's figures for them (`reference/`) |
-| `jobs.py` | a cell's scenario, and the measurement in a run of it |
-| `findings.py` | ours against the paper's: how many medians agree, in which rows the order does |
-| `tables.py` | the tables in the paper's layout |
-| `figures.py` | the plots, figure 3 among them: one transfer, segment by segment |
-"""
+"""The SLACP paper's tables 2, 3 and 4 and its figures 3 and 4, in virtual time."""
 
 from experiments.slacp import cells, figures, findings, jobs, parameters, tables
 from testbed.papers.paper import Paper, Quick

@@ -2,16 +2,11 @@
 
 Read first: SLACP section 4; docs/channel.md and docs/slacp.md for what the models' own parameters do.
 
-Rules kept
-- No cell has a parameter of its own: cells differ in what the paper's tables name (assignment, error model, TCP,
-  workload, link layer) and in nothing else.
-- What the paper does not say is marked `ours` and has its reason beside it.
-
-`papers slacp --set KEY=VALUE` replaces a value whose key is a scenario's, for all cells.
+Rule kept: cells differ in what the paper's tables name (assignment, error model, TCP, workload, link layer) and in
+nothing else.
 """
 
 from collections.abc import Mapping
-from types import MappingProxyType
 from typing import Literal
 
 from testbed.papers.runs import Parameter
@@ -55,14 +50,12 @@ FIRST_BYTES = 51_200
 FIRST_BYTES_AT: Literal["sender", "receiver"] = "sender"
 
 #: the paper's TCPs, as hosts/tcp/profiles/ has them
-TCP: Mapping[str, str] = MappingProxyType(
-    {
-        "ref": "reference",
-        "enh": "enhanced",
-        "enh+cbi": "enhanced-cbi",
-        "enh-daass": "enhanced-no-daass",
-    }
-)
+TCP: Mapping[str, str] = {
+    "ref": "reference",
+    "enh": "enhanced",
+    "enh+cbi": "enhanced-cbi",
+    "enh-daass": "enhanced-no-daass",
+}
 
 #: The TCPs that learn from an earlier connection: a transfer of the same kind goes right before the one that counts.
 #: Ours: the paper does not describe its previous connection.

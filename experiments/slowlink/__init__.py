@@ -1,15 +1,4 @@
-"""SLOWLINK's two tables, in virtual time: TCP enhancements on a slow link with a short queue and excessive delays.
-
-| file | content |
-|---|---|
-| `parameters.py` | every choice, the paper's and ours: the one place to turn a knob |
-| `cells.py` | the cells; the paper's own figures are lost |
-| `jobs.py` | a cell's scenario, and the measurement in a run of it |
-| `findings.py` | the findings of the paper's text, each on our medians |
-| `tables.py` | the tables in the paper's layout |
-| `traces.py` | single transfers: segments, retransmissions and drops over time |
-| `figures.py` | the plots |
-"""
+"""SLOWLINK's two tables, in virtual time: TCP enhancements on a slow link with a short queue and excessive delays."""
 
 from experiments.slowlink import cells, figures, findings, jobs, parameters, tables
 from testbed.papers.paper import Paper, Quick

@@ -8,7 +8,6 @@ the same number of a run beside it. The paper's own figures are not in our copy 
 
 from collections.abc import Iterator, Mapping
 from itertools import product
-from types import MappingProxyType
 from typing import NamedTuple
 
 from experiments.slowlink import parameters
@@ -16,12 +15,10 @@ from testbed.papers.results import NO_FIGURE, Cell, CellResult
 
 PLACES = ("one", "four")
 #: by place: the quantity, and its counter in a run; empty: the run's value
-METRICS: Mapping[str, Mapping[str, str]] = MappingProxyType(
-    {
-        "one": {"whole": "", "first": "first_s"},
-        "four": {"slowest": "", "fastest": "fastest_s", "start": "start_s"},
-    }
-)
+METRICS: Mapping[str, Mapping[str, str]] = {
+    "one": {"whole": "", "first": "first_s"},
+    "four": {"slowest": "", "fastest": "fastest_s", "start": "start_s"},
+}
 
 
 class Case(NamedTuple):

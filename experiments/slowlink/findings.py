@@ -8,8 +8,7 @@ Rules kept
   `LITTLE` is none.
 """
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from operator import gt, lt
 
@@ -44,23 +43,8 @@ def _not_beaten(ours: float, rivals: float) -> bool:
     return ours <= rivals * (1 + TIE)
 
 
-@dataclass(frozen=True)
-class Statement:
-    """`holds` for the medians of each pair of cells."""
-
-    name: str
-    label: str
-    holds: Holds
-    pairs: Sequence[tuple[Case, Case]]
-
-    def tally(self, figure: Callable[[Case], float | None]) -> Iterator[Tally]:
-        """Count the pairs that were computed; nothing without any."""
-        checks = [
-            (f"{case.name} {ours:.1f}, {rival.variant} {rivals:.1f}", self.holds(ours, rivals))
-            for case, rival in self.pairs
-            if (ours := figure(case)) is not None and (rivals := figure(rival)) is not None
-        ]
-        return tally(self.name, self.label, checks)
+#: (label, whether it holds for the medians of each pair of cells, the pairs)
+Statement = tuple[str, Holds, Sequence[tuple[Case, Case]]]
 
 
 def _pairs(
@@ -82,116 +66,99 @@ _PAPERS = tuple(name for name in VARIANTS if "fack" not in name)
 _UNLIMITED = tuple(name for name in _PAPERS if VARIANTS[name].window == "none")
 _ONE, _FOUR, _BOTH = partial(_pairs, "one"), partial(_pairs, "four", "steady"), ("whole", "first")
 
-STATEMENTS: tuple[Statement, ...] = (
-    Statement(
-        "one/sack_first",
+#: by the name of the finding
+STATEMENTS: Mapping[str, Statement] = {
+    "one/sack_first": (
         "one flow: SACK clearly faster (5 %) than NewReno over the first 20 KB",
         _clearly_faster,
         _ONE("steady", ["first"], ["sack"], ["newreno"]),
     ),
-    Statement(
-        "one/sack_whole",
+    "one/sack_whole": (
         "one flow: SACK faster than NewReno over all 100 KB",
         _faster,
         _ONE("steady", ["whole"], ["sack"], ["newreno"]),
     ),
-    Statement(
-        "one/sack_whole_clearly",
+    "one/sack_whole_clearly": (
         "one flow: SACK clearly faster (5 %) than NewReno over all 100 KB",
         _clearly_faster,
         _ONE("steady", ["whole"], ["sack"], ["newreno"]),
     ),
-    Statement(
-        "one/window_best",
+    "one/window_best": (
         "one flow: no other variant beats the well-set window (by more than 1 %)",
         _not_beaten,
         _ONE("steady", _BOTH, ["window"], _PAPERS),
     ),
-    Statement(
-        "one/little",
+    "one/little": (
         "one flow: limited transmit and IW 4 are within 5 % of NewReno",
         _alike,
         _ONE("steady", _BOTH, ["lt", "iw4"], ["newreno"]),
     ),
-    Statement(
-        "one/delays_sack_lt",
+    "one/delays_sack_lt": (
         "one flow, excessive delays: SACK + limited transmit faster than NewReno, SACK, limited transmit and IW 4",
         _faster,
         _ONE("delays", ["whole"], ["sack-lt"], ["newreno", "sack", "lt", "iw4"]),
     ),
-    Statement(
-        "one/delays_sack_lt_window",
+    "one/delays_sack_lt_window": (
         "one flow, excessive delays: SACK + limited transmit faster than the well-set window",
         _faster,
         _ONE("delays", ["whole"], ["sack-lt"], ["window"]),
     ),
-    Statement(
-        "four/sack",
+    "four/sack": (
         "four flows: SACK's slowest faster than NewReno's",
         _faster,
         _FOUR(["slowest"], ["sack"], ["newreno"]),
     ),
-    Statement(
-        "four/lt",
+    "four/lt": (
         "four flows: limited transmit's slowest faster than NewReno's",
         _faster,
         _FOUR(["slowest"], ["lt"], ["newreno"]),
     ),
-    Statement(
-        "four/sack_lt",
+    "four/sack_lt": (
         "four flows: SACK + limited transmit's slowest slower than that of either",
         _slower,
         _FOUR(["slowest"], ["sack-lt"], ["sack", "lt"]),
     ),
-    Statement(
-        "four/sack_lt_losses",
+    "four/sack_lt_losses": (
         "four flows: SACK + limited transmit loses more packets in the queue than either",
         _more,
         _FOUR(["losses"], ["sack-lt"], ["sack", "lt"]),
     ),
-    Statement(
-        "four/fack_lt",
+    "four/fack_lt": (
         "four flows: the same with FACK, as the paper's SACK was",
         _slower,
         _FOUR(["slowest"], ["fack-lt"], ["fack", "lt"]),
     ),
-    Statement(
-        "four/iw4",
+    "four/iw4": (
         "four flows: IW 4's slowest slower than NewReno's",
         _slower,
         _FOUR(["slowest"], ["iw4"], ["newreno"]),
     ),
-    Statement(
-        "four/iw4_lock_out",
+    "four/iw4_lock_out": (
         "four flows: with IW 4 the last flow to get its first 1 KB across waits longer than with NewReno",
         _slower,
         _FOUR(["start"], ["iw4"], ["newreno"]),
     ),
-    Statement(
-        "four/window_best",
+    "four/window_best": (
         "four flows: the well-set window's slowest faster than that of all without a window",
         _faster,
         _FOUR(["slowest"], ["window"], _UNLIMITED),
     ),
-    Statement(
-        "four/window_fairest",
+    "four/window_fairest": (
         "four flows: the well-set window has less than half the spread, fastest to slowest, of all without a window",
         _half,
         _FOUR(["spread"], ["window"], _UNLIMITED),
     ),
-    Statement(
-        "four/window_misset",
+    "four/window_misset": (
         "four flows, 7 packets: a window set for 20 makes the slowest slower than no limit",
         _slower,
         _FOUR(["slowest"], ["window-misset"], ["newreno"], "7"),
     ),
-    Statement(
-        "one/window_misset",
+    "one/window_misset": (
         "one flow, excessive delays, 20 packets: a window set for 7 is slower than the well-set one and than no limit",
         _slower,
         _ONE("delays", ["whole"], ["window-misset"], ["window", "newreno"], "20"),
     ),
-)
+}
 
 
 def findings(results: Results) -> list[Finding]:
@@ -210,8 +177,13 @@ def _statements(results: Results) -> Iterator[Tally]:
             return None if slowest is None else slowest.means().get("congestion_losses")
         return cases[case].ours.median if case in cases else None
 
-    for statement in STATEMENTS:
-        yield from statement.tally(figure)
+    for name, (label, holds, pairs) in STATEMENTS.items():
+        checks = [
+            (f"{case.name} {ours:.1f}, {rival.variant} {rivals:.1f}", holds(ours, rivals))
+            for case, rival in pairs
+            if (ours := figure(case)) is not None and (rivals := figure(rival)) is not None
+        ]
+        yield from tally(name, label, checks)
 
 
 def _losses(results: Results) -> Iterator[Tally]:

@@ -3,16 +3,12 @@
 Read first: SLOWLINK sections 2 to 4; docs/tcp.md for the TCPs, docs/filters.md for the shared window.
 
 Rules kept
-- No cell has a parameter of its own: cells differ in what the paper's tables name (flows, router queue, excessive
-  delays, TCP variant) and in nothing else.
+- Cells differ in what the paper's tables name (flows, router queue, excessive delays, TCP variant) and in nothing else.
 - The paper's numbers are lost in our copy of its text, so nearly all are `ours`. They are not fitted to its findings:
   first runs changed the transfers' sizes and the span of the first SYNs alone, for the reasons given there.
-
-`papers slowlink --set KEY=VALUE` replaces a value whose key is a scenario's, for all cells.
 """
 
 from collections.abc import Mapping
-from types import MappingProxyType
 from typing import NamedTuple
 
 from testbed.papers.runs import Parameter
@@ -36,24 +32,22 @@ SCENARIO: tuple[Parameter, ...] = (
 )
 
 #: the choices of excessive delays, in both directions
-DELAYS: Mapping[str, tuple[Parameter, ...]] = MappingProxyType(
-    {
-        "steady": (),
-        "delays": (
-            Parameter("channel.excess_delay.probability", 0.01, "ours", "of a frame, data or ACK"),
-            Parameter("channel.excess_delay.hold_ms", 4_000, "ours", "long enough for most timeouts"),
-            Parameter(
-                "channel.excess_delay.buffer_bytes",
-                4 * _FRAME_BYTES,
-                "ours",
-                "the link's receive buffer: four frames; then the link stops, as one with ARQ does",
-            ),
+DELAYS: Mapping[str, tuple[Parameter, ...]] = {
+    "steady": (),
+    "delays": (
+        Parameter("channel.excess_delay.probability", 0.01, "ours", "of a frame, data or ACK"),
+        Parameter("channel.excess_delay.hold_ms", 4_000, "ours", "long enough for most timeouts"),
+        Parameter(
+            "channel.excess_delay.buffer_bytes",
+            4 * _FRAME_BYTES,
+            "ours",
+            "the link's receive buffer: four frames; then the link stops, as one with ARQ does",
         ),
-    }
-)
+    ),
+}
 
 #: packets that the router's queue holds, beside the link's buffers
-QUEUES: Mapping[str, int] = MappingProxyType({"20": 20, "7": 7})
+QUEUES: Mapping[str, int] = {"20": 20, "7": 7}
 
 
 class Variant(NamedTuple):
@@ -64,20 +58,18 @@ class Variant(NamedTuple):
     window: str = "none"
 
 
-VARIANTS: Mapping[str, Variant] = MappingProxyType(
-    {
-        "newreno": Variant("slowlink-newreno"),
-        "sack": Variant("slowlink-sack"),
-        "lt": Variant("slowlink-lt"),
-        "sack-lt": Variant("slowlink-sack-lt"),
-        "iw4": Variant("slowlink-iw4"),
-        "window": Variant("slowlink-newreno", "own"),
-        "window-misset": Variant("slowlink-newreno", "other"),
-        # the paper's Linux had FACK where ours has RFC 6675
-        "fack": Variant("slowlink-fack"),
-        "fack-lt": Variant("slowlink-fack-lt"),
-    }
-)
+VARIANTS: Mapping[str, Variant] = {
+    "newreno": Variant("slowlink-newreno"),
+    "sack": Variant("slowlink-sack"),
+    "lt": Variant("slowlink-lt"),
+    "sack-lt": Variant("slowlink-sack-lt"),
+    "iw4": Variant("slowlink-iw4"),
+    "window": Variant("slowlink-newreno", "own"),
+    "window-misset": Variant("slowlink-newreno", "other"),
+    # the paper's Linux had FACK where ours has RFC 6675
+    "fack": Variant("slowlink-fack"),
+    "fack-lt": Variant("slowlink-fack-lt"),
+}
 
 
 def window_bytes(queue: str) -> int:

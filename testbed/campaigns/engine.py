@@ -11,7 +11,7 @@ from concurrent.futures import Future
 from contextlib import closing
 from dataclasses import dataclass
 
-from testbed.campaigns.executing import Parcel, Task, execute, execute_afar, failed, unpack
+from testbed.campaigns.executing import Parcel, Task, execute, execute_afar, failed, task_of, unpack
 from testbed.campaigns.folder import CampaignFolder
 from testbed.campaigns.plan import Run
 from testbed.campaigns.processes import Workers, carry_out
@@ -71,11 +71,9 @@ class _Session:
 
     @property
     def complete(self) -> bool:
-        """Whether all runs have ended."""
         return self.schedule.ended == self.schedule.planned
 
     def work(self, make_workers: Callable[[], Workers], afar: bool) -> None:
-        """Make the runs."""
         self._tell()
         while not self.complete:
             if (run := self.schedule.poll(real_time=False)) is not None:
@@ -107,16 +105,8 @@ class _Session:
         self._end(run, execute(self._task(run), show))
 
     def _task(self, run: Run) -> Task:
-        campaign = self._folder.plan.campaign
-        return Task(
-            run=run.name,
-            scenario=run.scenario,
-            campaign=self._folder.path.resolve(),
-            incoming=self._folder.incoming.resolve(),
-            metrics=campaign.all_metrics,
-            records=campaign.keep == "records",
-            allow_late=self._allow_late,
-        )
+        folder = self._folder
+        return task_of(run, folder.plan.campaign, folder.path, folder.incoming, allow_late=self._allow_late)
 
     def _end(self, run: Run, row: Row) -> None:
         self._folder.add(row)

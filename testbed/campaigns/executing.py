@@ -17,8 +17,9 @@ from typing import Any
 import yaml
 
 from common.compiled import state
+from testbed.campaigns.file import Campaign
 from testbed.campaigns.folder import FAILED, RUNS, settle
-from testbed.campaigns.plan import FILES
+from testbed.campaigns.plan import FILES, Run
 from testbed.campaigns.rows import Row, describe
 from testbed.paths import fadelab_version
 from testbed.results.store import RunFolder, processor
@@ -45,6 +46,21 @@ class Task:
     allow_late: bool = False
 
 
+def task_of(
+    run: Run, campaign: Campaign, folder: Path, incoming: Path | None = None, *, allow_late: bool = False
+) -> Task:
+    """Return the task of a run of the campaign in `folder`."""
+    return Task(
+        run=run.name,
+        scenario=run.scenario,
+        campaign=folder.resolve(),
+        incoming=(incoming or folder).resolve(),
+        metrics=campaign.all_metrics,
+        records=campaign.keep == "records",
+        allow_late=allow_late,
+    )
+
+
 @dataclass(frozen=True, slots=True)
 class Parcel:
     """A run made on another machine: its row and its files."""
@@ -56,12 +72,7 @@ class Parcel:
 def execute(task: Task, show: Show = lambda progress: None) -> Row:
     """Make a run on this machine and put its folder in its place; return its row."""
     made = task.incoming / task.run
-    row = _make(task, made, show)
-    if row.status == "done":
-        settle(made, task.campaign / RUNS / task.run)
-    elif made.is_dir():
-        keep_failed(made, task.campaign / FAILED / task.run)
-    return row
+    return _put(made, task, _make(task, made, show))
 
 
 def execute_afar(task: Task) -> Parcel:
@@ -80,17 +91,18 @@ def unpack(parcel: Parcel, task: Task) -> Row:
     made.mkdir(parents=True)
     for name, content in parcel.files.items():
         (made / Path(name).name).write_bytes(content)
-    if parcel.row.status == "done":
+    return _put(made, task, parcel.row)
+
+
+def _put(made: Path, task: Task, row: Row) -> Row:
+    """Put a run's folder in its place, that of a failed run instead of that of an earlier attempt; return its row."""
+    if row.status == "done":
         settle(made, task.campaign / RUNS / task.run)
-    else:
-        keep_failed(made, task.campaign / FAILED / task.run)
-    return parcel.row
-
-
-def keep_failed(made: Path, target: Path) -> None:
-    """Keep the folder of a failed run, instead of that of an earlier attempt."""
-    shutil.rmtree(target, ignore_errors=True)
-    made.rename(target)
+    elif made.is_dir():
+        target = task.campaign / FAILED / task.run
+        shutil.rmtree(target, ignore_errors=True)
+        made.rename(target)
+    return row
 
 
 def failed(run: str, error: BaseException, seconds: float | None = None) -> Row:

@@ -210,16 +210,11 @@ def _check(plan: Plan, where: Path) -> None:
     names = [point.settings for point in plan.points]
     if any(settings in names[:index] for index, settings in enumerate(names)):
         raise CampaignError(f"{where}: sweep: two points have the same settings")
-    for index, hypothesis in enumerate(plan.campaign.hypotheses):
-        if not plan.pairs(hypothesis.greater, hypothesis.than):
-            raise CampaignError(
-                f"{where}: hypotheses.{index}: no two points have these settings and are equal otherwise"
-            )
-    for index, agreement in enumerate(plan.campaign.agreement):
-        if not plan.pairs(agreement.points, agreement.to):
-            raise CampaignError(
-                f"{where}: agreement.{index}: no two points have these settings and are equal otherwise"
-            )
+    compared = {f"hypotheses.{i}": (each.greater, each.than) for i, each in enumerate(plan.campaign.hypotheses)}
+    compared |= {f"agreement.{i}": (each.points, each.to) for i, each in enumerate(plan.campaign.agreement)}
+    for place, groups in compared.items():
+        if not plan.pairs(*groups):
+            raise CampaignError(f"{where}: {place}: no two points have these settings and are equal otherwise")
     for index, reference in enumerate(plan.campaign.reference):
         if not plan.having(reference.at):
             raise CampaignError(f"{where}: reference.{index}: no point has these settings")

@@ -88,7 +88,6 @@ def _decode(path: Path, name: str | None, settings: Sequence[str], *, trace: Pat
 
 
 def _transmit(path: Path, device: str, hz: float | None, gain_db: float | None) -> None:
-    """Transmit a recording."""
     from flowgraphs.frontend import RadioSettings
     from flowgraphs.recording import Recording
     from flowgraphs.replayer import transmit

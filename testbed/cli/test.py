@@ -20,6 +20,7 @@ from xml.etree import ElementTree
 
 import click
 
+from testbed.campaigns.processes import cores
 from testbed.cli.machine import sanitizers
 from testbed.paths import root
 
@@ -37,7 +38,7 @@ def test(pytest_args: tuple[str, ...], quick: bool, sanitize: bool) -> int:
         return run(pytest_args, quick=quick)
     if quick or pytest_args:
         raise click.UsageError("--sanitize runs no pytest: leave out --quick and pytest's arguments")
-    return run_steps([Step(name, command) for name, command in sanitizers.commands(_processors())])
+    return run_steps([Step(name, command) for name, command in sanitizers.commands(cores())])
 
 
 COMMAND = test
@@ -75,7 +76,7 @@ def steps(pytest_args: Sequence[str], reports: Path, *, quick: bool = False) -> 
         return f"--numprocesses={count}", "--dist=loadfile"
 
     # one more than there are cores, for some tests wait for processes and for time
-    many = workers(_processors() + 1)
+    many = workers(cores() + 1)
     parts = {"quick": many} if quick else {"parallel": many, "compiled": many, "light": workers(2), "realtime": ()}
     return [
         Step("ruff check", (python, "-m", "ruff", "check", ".")),
@@ -154,10 +155,6 @@ class Results:
     def totals(self) -> str:
         """Return the numbers of tests that passed, failed and were skipped, in one line."""
         return ", ".join(f"{self._outcomes[kind]} {kind}" for kind in ("passed", "failed", "skipped"))
-
-
-def _processors() -> int:
-    return len(os.sched_getaffinity(0))
 
 
 def _printable(name: str) -> str:

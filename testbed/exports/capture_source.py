@@ -114,7 +114,6 @@ class _CapturedPackets(Packets):
         self._numbers: dict[bytes, int] = {}
 
     def number(self, octets: bytes) -> int:
-        """Return the number of the packet with these octets."""
         if octets not in self._numbers:
             try:
                 segment: Segment | None = parse(octets)
@@ -159,7 +158,6 @@ class _Cut:
         self._pieces: dict[tuple[Any, ...], dict[int, bytes]] = defaultdict(dict)
 
     def add(self, side: Side, frame: Any) -> None:
-        """Take a frame that a station has sent."""
         if isinstance(frame, Fragment) and frame.index < frame.data:
             self._pieces[self._key(side, frame)][frame.index] = bytes(cast(bytes, frame.payload))
 

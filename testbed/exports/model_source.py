@@ -72,7 +72,6 @@ class _Recorder(Watch):
         self._network: LinkNetwork | None = None
 
     def begin(self, network: LinkNetwork, traffic: Traffic) -> None:
-        """Take the network, at the run's time 0."""
         self._network, self._epoch = network, network.clock.now
 
     @override

@@ -56,7 +56,6 @@ class _Writer:
         self._ends: dict[tuple[int, int], int] = {}
 
     def events(self) -> Iterator[_Event]:
-        """Yield all events."""
         yield _name(_HOSTS, "hosts: TCP")
         for side in SIDES:
             yield _name(_LINKS[side], f"link {side}: on the air")

@@ -1,8 +1,17 @@
 """Papers recomputed: a module or a folder in `experiments/` that declares a `PAPER`.
 
-A paper has its choices, its cells, a job for each, findings, and tables and plots in its own layout. The rest is
-here: runs and their seeds (`computing.py`), scenarios (`runs.py`), report (`report.py`), help for plots (`plots.py`),
-JSON and CSV (`outputs.py`).
+A paper in a folder has these files, and some of its own:
+
+| file | content |
+|---|---|
+| `parameters.py` | every choice, one set for all cells; what the paper does not say is `ours`, with its reason |
+| `cells.py`, `reference/` | the cells, and the paper's figures for them |
+| `jobs.py` | a cell's scenario or network, and the measurement in a run of it |
+| `findings.py` | the findings: ours against the paper's; they count only cells that were computed |
+| `tables.py`, `figures.py`, `traces.py` | the tables in the paper's layout, the plots, single runs over time |
+
+The rest is here: runs and their seeds (`computing.py`), scenarios (`runs.py`), report (`report.py`), help for plots
+(`plots.py`), JSON and CSV (`outputs.py`).
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence

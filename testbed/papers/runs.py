@@ -17,7 +17,10 @@ from testbed.scenario.schema import Scenario
 
 
 class Parameter(NamedTuple):
-    """One choice: a scenario's key (docs/scenarios.md), its value, its author and the reason."""
+    """One choice: a scenario's key (docs/scenarios.md), its value, its author and the reason.
+
+    `papers NAME --set KEY=VALUE` replaces the value for all cells.
+    """
 
     key: str
     value: Any

@@ -18,7 +18,7 @@ from itertools import zip_longest
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from testbed.campaigns.executing import Parcel, Task, execute_afar
+from testbed.campaigns.executing import Parcel, Task, execute_afar, task_of
 from testbed.campaigns.file import CampaignError
 from testbed.campaigns.folder import PLAN, RESULTS, RUNS, open_plan
 from testbed.campaigns.plan import Run
@@ -69,7 +69,7 @@ def verify(
             count += 1
             done(count, len(chosen))
 
-        tasks = [_task(campaign, run) for run in chosen]
+        tasks = [task_of(run, plan.campaign, folder) for run in chosen]
         made = call_all(execute_afar, tasks, workers=workers, done=tell)
         named: set[str] = set()
         for run, parcel in zip(chosen, made, strict=True):
@@ -182,18 +182,6 @@ def _choose(runs: list[Run], sample: int | None, differing: dict[str, str], plan
     if sample is None or sample >= len(runs):
         return runs
     return [*suspects, *random.Random(plan).sample(others, max(0, min(sample - len(suspects), len(others))))]
-
-
-def _task(campaign: Campaigned, run: Run) -> Task:
-    settings = campaign.plan.campaign
-    return Task(
-        run=run.name,
-        scenario=run.scenario,
-        campaign=campaign.path.resolve(),
-        incoming=campaign.path,
-        metrics=settings.all_metrics,
-        records=settings.keep == "records",
-    )
 
 
 def _compare(folder: Path, parcel: Parcel) -> Iterator[tuple[str, str]]:

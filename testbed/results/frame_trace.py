@@ -1,10 +1,12 @@
 """The channel trace of a run. Its times count from the run's epoch, which is known only after the first frames."""
 
 from pathlib import Path
-from typing import Self
+
+from typing_extensions import override
 
 from channel.errors import Fate, Verdict
 from channel.replay import Outcome
+from common.closing import Closing
 
 _OUTCOMES = {Fate.INTACT: Outcome.OK, Fate.DAMAGED: Outcome.PAYLOAD, Fate.ERASED: Outcome.MISSED}
 
@@ -14,7 +16,7 @@ def outcome_of(verdict: Verdict) -> Outcome:
     return _OUTCOMES[verdict.fate]
 
 
-class FrameTrace:
+class FrameTrace(Closing):
     """Writes a channel trace; a context manager. Rows wait until `begin` gives the run's time 0."""
 
     def __init__(self, path: Path, *, link: str, producer: str) -> None:
@@ -43,8 +45,6 @@ class FrameTrace:
         # the first rows take longer than any later ones: now no frame is late for that
         self._writer.flush()
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
+    @override
+    def close(self) -> None:
         self._writer.close()

@@ -90,7 +90,7 @@ class _Quiet(SimpleHTTPRequestHandler):
     """Serves files without a line per request."""
 
     def log_message(self, *_: object) -> None:
-        """Print nothing."""
+        pass
 
 
 class _Warnings(logging.Handler):
@@ -101,7 +101,6 @@ class _Warnings(logging.Handler):
         self.first = ""
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Take one warning."""
         self.first = self.first or record.getMessage()
 
     def __enter__(self) -> "_Warnings":
