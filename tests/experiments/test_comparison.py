@@ -154,18 +154,6 @@ def misses(results: Results) -> dict[str, tuple[str, ...]]:
     return {finding.name: finding.misses for finding in findings(results) if isinstance(finding, Tally)}
 
 
-def test_cells_that_are_off_are_named() -> None:
-    found = misses(
-        results(
-            {"table3/e2e/lan-32k/throughput": 1.21, "table4/split/wan-32k/wired": 0.97, "table5/ll-tcp-aware/4": 0.5}
-        )
-    )
-    assert found["table3/throughput"] == ("table3/e2e/lan-32k/throughput",)
-    assert found["table4/wired"] == ("table4/split/wan-32k/wired",)
-    assert found["table5/throughput"] == ("table5/ll-tcp-aware/4",)
-    assert found["table2/throughput"] == ()
-
-
 def test_schemes_are_ranked_within_a_setting() -> None:
     # 0.55 is the slowest but one at 8 KB, with split at 0.54 in any order; newreno has 0.66, sack 0.68
     slow = misses(results({"table3/e2e/lan-8k/throughput": 1.21}))

@@ -19,15 +19,6 @@ from testbed.papers.results import CellResult, Results, Sample, Tally, reference
 pytestmark = pytest.mark.slow
 
 
-def results(figures: dict[Case, float]) -> Results:
-    chosen = [(cell, figures[cell.case]) for cell in PAPER.cells if cell.case in figures]
-    return Results("lt_tcp", tuple(CellResult(cell, 1, (Sample(value),)) for cell, value in chosen))
-
-
-def tallies(figures: dict[Case, float]) -> dict[str, Tally]:
-    return {each.name: each for each in findings(results(figures)) if isinstance(each, Tally)}
-
-
 def test_every_figure_of_the_reference_is_a_cell() -> None:
     for row in reference(cells.__file__, "tables"):
         if row["scheme"] in parameters.TCP:
@@ -56,23 +47,28 @@ def test_settings_change_the_network() -> None:
     assert job(PAPER.cells[0].case, []) != job(PAPER.cells[0].case, ["seconds=5"])
 
 
-def test_a_goodput_below_the_papers_or_the_goal_is_found() -> None:
-    found = tallies({Case("goodput", "lt-tcp", 10): 5.5, Case("goodput", "lt-tcp", 20): 4.0})
-    assert (found["reached"].hits, found["reached"].misses) == (1, ("goodput/lt-tcp/20",))
-    assert (found["goal"].hits, found["goal"].of) == (0, 2)
-
-
-def test_a_scheme_that_does_not_collapse_is_found() -> None:
-    figures = {Case("goodput", "lt-tcp", 10): 6.0, Case("goodput", "sack", 10): 2.0}
-    assert tallies(figures)["collapse"].misses == ("goodput/sack/10",)
-    assert tallies({**figures, Case("goodput", "sack", 10): 1.5})["collapse"].hits == 1
-
-
-def test_a_part_that_gains_nothing_is_found() -> None:
-    found = tallies(
-        {Case("goodput", "sack", 10): 1.0, Case("goodput", "lt-ecn", 10): 2.0, Case("goodput", "lt-mss", 10): 2.0}
-    )
-    assert found["components/goodput"].misses == ("lt-mss over lt-ecn",)
+@pytest.mark.parametrize(
+    ("figures", "tally", "hits", "misses"),
+    [
+        ({("lt-tcp", 10): 5.5, ("lt-tcp", 20): 4.0}, "reached", 1, ("goodput/lt-tcp/20",)),
+        ({("lt-tcp", 10): 5.5, ("lt-tcp", 20): 4.0}, "goal", 0, ("goodput/lt-tcp/10", "goodput/lt-tcp/20")),
+        ({("lt-tcp", 10): 6.0, ("sack", 10): 2.0}, "collapse", 0, ("goodput/sack/10",)),
+        ({("lt-tcp", 10): 6.0, ("sack", 10): 1.5}, "collapse", 1, ()),
+        (
+            {("sack", 10): 1.0, ("lt-ecn", 10): 2.0, ("lt-mss", 10): 2.0},
+            "components/goodput",
+            1,
+            ("lt-mss over lt-ecn",),
+        ),
+    ],
+)
+def test_findings_name_what_does_not_hold(
+    figures: dict[tuple[str, int], float], tally: str, hits: int, misses: tuple[str, ...]
+) -> None:
+    cases = {Case("goodput", *key): value for key, value in figures.items()}
+    computed = [CellResult(cell, 1, (Sample(cases[cell.case]),)) for cell in PAPER.cells if cell.case in cases]
+    found = {each.name: each for each in findings(Results("lt_tcp", tuple(computed))) if isinstance(each, Tally)}
+    assert (found[tally].hits, found[tally].misses) == (hits, misses)
 
 
 def test_five_seconds_have_the_papers_order() -> None:

@@ -46,18 +46,12 @@ def test_pages_have_origin_findings_ratios_and_tables(folder: Path) -> None:
     text = (folder / "docs" / "results.md").read_text()
     manifest = read_manifest(folder / "made-up")
     assert manifest is not None
-    for word in (
-        "./fadelab papers --all --seed 1 --out DIR",
-        manifest.question["fadelab"],
-        manifest.processor,
-        "1 to 6",
-    ):
+    command = "./fadelab papers --all --seed 1 --out DIR"
+    for word in (command, manifest.question["fadelab"], manifest.processor, "1 to 6", "[made-up](#made-up)"):
         assert word in text
-    assert "[made-up](#made-up)" in text
     tallied = next(line for line in text.splitlines() if line.startswith("| medians near the paper's"))
     assert "of 5" in tallied
     assert "| `table1` |" in text
-    assert "### Cells" in text
     # medians alone there, with quartiles behind
     assert " to 1" not in next(line for line in text.splitlines() if line.startswith("| `table1/a`"))
     details = (folder / "docs" / "papers" / "made-up-results.md").read_text()
@@ -65,15 +59,12 @@ def test_pages_have_origin_findings_ratios_and_tables(folder: Path) -> None:
     assert " (9." in next(line for line in details.splitlines() if line.startswith("| `table1/a`"))
 
 
-def test_unfinished_folder_is_refused(folder: Path) -> None:
+def test_unfinished_folder_and_results_of_other_cells_are_refused(folder: Path) -> None:
+    with pytest.raises(FadelabError, match="not of the present cells of made-up: 'table1/a'"):
+        read_results(folder / "made-up", replace(BRIEF, read=lambda: PAPER.cells[1:]))
     (folder / "made-up" / "manifest.json").unlink()
     with pytest.raises(FadelabError, match=r"is not complete: `papers --all --out .* --resume` goes on"):
         publishing.publish(folder, folder / "docs")
-
-
-def test_results_of_other_cells_are_refused(folder: Path) -> None:
-    with pytest.raises(FadelabError, match="not of the present cells of made-up: 'table1/a'"):
-        read_results(folder / "made-up", replace(BRIEF, read=lambda: PAPER.cells[1:]))
 
 
 def test_all_papers_are_resumed(

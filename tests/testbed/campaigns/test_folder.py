@@ -11,6 +11,7 @@ from testbed.campaigns.file import CampaignError
 from testbed.campaigns.folder import open_plan, read_rows, settle
 from testbed.campaigns.journal import Journal, read_journal
 from testbed.campaigns.processes import Workers
+from testbed.campaigns.rows import Row
 from tests.harness.campaigns import campaign_file, done, opened, plan
 
 
@@ -81,16 +82,15 @@ def _made(folder: Path, name: str, duration: float) -> Path:
 
 
 def test_failed_runs_are_kept_until_they_are_retried(tmp_path: Path) -> None:
-    file = campaign_file(tmp_path)
-    with opened(tmp_path / "out", file) as folder:
-        folder.add(done("0-none-s1").__class__("0-none-s1", "failed", error="no such trace"))
+    with opened(tmp_path / "out", campaign_file(tmp_path)) as folder:
+        folder.add(Row("0-none-s1", "failed", error="no such trace"))
         assert folder.known(retry=False)["0-none-s1"].error == "no such trace"
         assert folder.known(retry=True) == {}
 
 
 def test_retry_that_ended_well_counts_though_its_line_is_missing(tmp_path: Path) -> None:
     with opened(tmp_path / "out", campaign_file(tmp_path)) as folder:
-        folder.add(done("0-none-s1").__class__("0-none-s1", "failed", error="no such trace"))
+        folder.add(Row("0-none-s1", "failed", error="no such trace"))
         settle(_made(tmp_path, "x", duration=2.0), tmp_path / "out" / "runs" / "0-none-s1")
         assert folder.known(retry=False)["0-none-s1"].metrics["duration_s"] == 2.0
 

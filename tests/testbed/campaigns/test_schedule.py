@@ -59,8 +59,7 @@ def test_point_stops_when_its_interval_is_narrow_enough() -> None:
 
 
 def test_point_that_never_gets_narrow_stops_at_the_most() -> None:
-    schedule = drive(plan(seeds=None, stop={**STOP, "half_width": 1e-9}), noisy)
-    assert schedule.planned == 80
+    assert drive(plan(seeds=None, stop={**STOP, "half_width": 1e-9}), noisy).planned == 80
 
 
 @given(order=st.integers(0, 1000), cut=st.integers(0, 60))

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from testbed.cli import app
 from testbed.results.store import RunFolder
+from tests.harness.live_runs import done
 from tests.harness.scenarios import scenario
 
 ROOT = Path(__file__).parents[3]
@@ -26,16 +26,12 @@ def completed(*words: str) -> list[str]:
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
 def test_each_script_asks_this_program(shell: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert app.main(["completion", shell]) == 0
-    script = capsys.readouterr().out
-    assert f"_FADELAB_COMPLETE={shell}_complete" in script
-    assert "fadelab" in script
+    assert f"_FADELAB_COMPLETE={shell}_complete" in done(capsys, "completion", shell)
 
 
 def test_bash_takes_its_script(capsys: pytest.CaptureFixture[str]) -> None:
-    assert app.main(["completion", "bash"]) == 0
-    script = capsys.readouterr().out
-    ran = subprocess.run(["bash", "-c", f"{script}\ncomplete -p fadelab"], capture_output=True, text=True, check=True)
+    script = f"{done(capsys, 'completion', 'bash')}\ncomplete -p fadelab"
+    ran = subprocess.run(["bash", "-c", script], capture_output=True, text=True, check=True)
     assert ran.stdout.split() == ["complete", "-o", "nosort", "-F", "_fadelab_completion", "fadelab"]
 
 

@@ -64,6 +64,14 @@ def bench(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> DemoBench:
     return DemoBench(tmp_path / "runs", monkeypatch)
 
 
+def test_a_demo_on_time_warns_of_nothing(bench: DemoBench, capsys: pytest.CaptureFixture[str]) -> None:
+    assert bench.demo("--allow-late") == 0
+    assert bench.most_at_once == 2
+    shown = capsys.readouterr()
+    assert shown.err == ""
+    assert "after the other" not in shown.out
+
+
 @pytest.mark.parametrize("late", [("none",), ("slacp",), ("none", "slacp")])
 def test_a_late_demo_is_one_line_of_warning_and_status_0(
     late: tuple[str, ...], bench: DemoBench, capsys: pytest.CaptureFixture[str]
@@ -78,23 +86,12 @@ def test_a_late_demo_is_one_line_of_warning_and_status_0(
     assert shown.err.count("34 of 2891") == len(late)
 
 
-def test_a_demo_on_time_warns_of_nothing(bench: DemoBench, capsys: pytest.CaptureFixture[str]) -> None:
-    assert bench.demo("--allow-late") == 0
-    assert capsys.readouterr().err == ""
-
-
 def test_other_warnings_have_their_own_lines(bench: DemoBench, capsys: pytest.CaptureFixture[str]) -> None:
     bench.results["slacp"] = {**LATE, "intact": False}
     assert bench.demo() == 0
     late, spoilt = capsys.readouterr().err.splitlines()
     assert "late" in late
     assert "differ from the sent data" in spoilt
-
-
-def test_links_run_side_by_side_with_room_for_both(bench: DemoBench, capsys: pytest.CaptureFixture[str]) -> None:
-    assert bench.demo() == 0
-    assert bench.most_at_once == 2
-    assert "after the other" not in capsys.readouterr().out
 
 
 def test_links_run_in_turn_with_room_for_one(bench: DemoBench, capsys: pytest.CaptureFixture[str]) -> None:

@@ -5,12 +5,13 @@ import socket
 import threading
 from collections.abc import Iterator
 from dataclasses import fields
+from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
 import yaml
-from playwright.sync_api import Request, expect, sync_playwright
+from playwright.sync_api import expect, sync_playwright
 
 from common.options import Positive, Probability, Span
 from testbed.cli import app
@@ -36,14 +37,7 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture
 def url(built: Path) -> Iterator[str]:
     """The site, served on a free port."""
-
-    class Quiet(SimpleHTTPRequestHandler):
-        def __init__(self, *args: object, **options: object) -> None:
-            super().__init__(*args, directory=str(built), **options)  # type: ignore[arg-type]
-
-        def log_message(self, *_: object) -> None: ...
-
-    with ThreadingHTTPServer(("127.0.0.1", 0), Quiet) as server:
+    with ThreadingHTTPServer(("127.0.0.1", 0), partial(SimpleHTTPRequestHandler, directory=str(built))) as server:
         thread = threading.Thread(target=server.serve_forever)
         thread.start()
         yield f"http://127.0.0.1:{server.server_address[1]}/"
@@ -76,15 +70,11 @@ def test_nothing_is_loaded_from_elsewhere(built: Path) -> None:
 @pytest.mark.patient
 def test_a_reader_finds_a_page_by_search(url: str) -> None:
     asked: list[str] = []
-
-    def note(request: Request) -> None:
-        asked.append(request.url)
-
+    failures: list[str] = []
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=CHROMIUM, args=list(FLAGS))
         page = browser.new_page()
-        failures: list[str] = []
-        page.on("request", note)
+        page.on("request", lambda request: asked.append(request.url))
         page.on("pageerror", lambda error: failures.append(str(error)))
         page.goto(url)
         expect(page.get_by_role("heading", name="fadelab")).to_be_visible()

@@ -7,17 +7,15 @@ import pytest
 
 import testbed.api as fadelab
 from channel.trace import read_trace
-from testbed.cli import app
+from tests.harness.live_runs import done, refused
 
 LOSSY = fadelab.root() / "scenarios" / "lossy-link.yaml"
 
 
 def test_a_run_loses_the_packets_of_the_trace(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    pattern = "0" * 37 + "100" + "0" * 28 + "11"
-    marks = pattern * 30
+    marks = ("0" * 37 + "100" + "0" * 28 + "11") * 30
     (tmp_path / "lab.txt").write_text(marks)
-    assert app.main(["import-trace", str(tmp_path / "lab.txt"), "--json"]) == 0
-    told = json.loads(capsys.readouterr().out)
+    told = json.loads(done(capsys, "import-trace", tmp_path / "lab.txt", "--json"))
     assert (told["format"], told["packets"], told["lost"], told["bursts"]) == ("marks", 2100, 90, 60)
     settings = {**told["settings"], "workloads.0.duration_s": 1}
     run = fadelab.run(LOSSY, tier="model", settings=settings, out=tmp_path / "runs")
@@ -29,8 +27,7 @@ def test_a_run_loses_the_packets_of_the_trace(tmp_path: Path, capsys: pytest.Cap
 def test_mahimahis_trace_gives_a_run_its_mean_rate(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     # two packets in 16 ms: 1.504 Mbit/s
     (tmp_path / "cell.txt").write_text("".join(f"{16 * n}\n{16 * n + 3}\n" for n in range(1, 100)))
-    assert app.main(["import-trace", str(tmp_path / "cell.txt"), "--json"]) == 0
-    told = json.loads(capsys.readouterr().out)
+    told = json.loads(done(capsys, "import-trace", tmp_path / "cell.txt", "--json"))
     assert told["format"] == "mahimahi"
     assert told["mean_bps"] == pytest.approx(1.504e6, rel=0.01)
     settings = {**told["settings"], "channel.per": 0, "workloads.0.duration_s": 4}
@@ -40,11 +37,10 @@ def test_mahimahis_trace_gives_a_run_its_mean_rate(tmp_path: Path, capsys: pytes
 
 def test_output_and_format_can_be_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "odd").write_text("lost\n1\n0\n")
-    args = ["import-trace", str(tmp_path / "odd"), "-o", str(tmp_path / "x.parquet"), "--interval-ms", "2"]
-    assert app.main([*args, "--bytes", "64"]) == 0
+    named = ("-o", tmp_path / "x.parquet", "--interval-ms", "2", "--bytes", "64")
+    assert "--set channel.errors.path=" in done(capsys, "import-trace", tmp_path / "odd", *named)
     trace = read_trace(tmp_path / "x.parquet")
     assert (trace.time_ns, trace.nbytes) == ([0, 2_000_000], [64, 64])
-    assert "--set channel.errors.path=" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(
@@ -56,8 +52,5 @@ def test_wrong_files_are_one_line(
 ) -> None:
     if content is not None:
         (tmp_path / "file").write_bytes(content)
-    assert app.main(["import-trace", str(tmp_path / "file")]) == 2
-    shown = capsys.readouterr().err
-    assert complaint in shown
-    assert shown.count("\n") == 1
+    assert complaint in refused(capsys, "import-trace", tmp_path / "file")
     assert not (tmp_path / "file.parquet").exists()

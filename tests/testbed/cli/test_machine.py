@@ -13,7 +13,6 @@ from testbed.cli.machine.processors import Quota, Room
 from testbed.paths import root
 from testbed.scenario.file import load
 from testbed.scenario.schema import Scenario
-from tests.harness.scenarios import scenario
 
 WHOLE, HALF, QUARTER = capacity.SHARES
 COSTS = {WHOLE: 1.5, HALF: 1.0, QUARTER: 0.75}
@@ -42,19 +41,13 @@ COSTS = {WHOLE: 1.5, HALF: 1.0, QUARTER: 0.75}
 )
 def test_the_plan_is_the_best_that_fits(room: Room, plan: Plan) -> None:
     assert choose(room, COSTS, links=2) == plan
+    # a fixed rate is kept
+    assert choose(room, {WHOLE: COSTS[WHOLE]}, links=2).share == WHOLE
 
 
-def test_watched_link_leaves_cores_for_page() -> None:
-    def share(free: float, claimable: float) -> object:
-        return choose(Room(free, claimable).beside(0.75), COSTS, links=1).share
-
-    assert share(4.0, 3.8) == WHOLE
-    assert share(2.0, 1.9) == HALF
-    assert share(0.5, 0.5) == QUARTER
-
-
-def test_fixed_rate_is_kept() -> None:
-    assert choose(Room(0.5, 0.5), {WHOLE: 1.5}, links=2) == Plan(1, WHOLE, fits=False)
+@pytest.mark.parametrize(("free", "claimable", "share"), [(4.0, 3.8, WHOLE), (2.0, 1.9, HALF), (0.5, 0.5, QUARTER)])
+def test_watched_link_leaves_cores_for_page(free: float, claimable: float, share: Fraction) -> None:
+    assert choose(Room(free, claimable).beside(0.75), COSTS, links=1).share == share
 
 
 def test_every_plan_but_the_wanted_one_is_explained() -> None:
@@ -108,10 +101,7 @@ def test_lower_share_changes_rates_and_description(share: Fraction) -> None:
         "radio": lower.radio.model_copy(update={"rate_sps": wanted.radio.rate_sps}),
     }
     assert lower.model_copy(update=same) == wanted
-
-
-def test_the_whole_rate_changes_nothing() -> None:
-    assert capacity.lowered(scenario(), WHOLE) == ()
+    assert capacity.lowered(wanted, WHOLE) == ()
 
 
 def test_slowness_is_at_least_one(monkeypatch: pytest.MonkeyPatch) -> None:

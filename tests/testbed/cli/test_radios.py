@@ -336,15 +336,10 @@ WRONG_AS_ROOT = [
     ("command", "message"), [*WRONG, *(pytest.param(*each, marks=needs_network[1]) for each in WRONG_AS_ROOT)]
 )
 def test_wrong_input_is_one_line_and_changes_nothing(
-    kept: str,
-    short: Path,
-    command: str,
-    message: str,
-    tmp_path: Path,
-    tmp_path_factory: pytest.TempPathFactory,
-    capfd: Capture,
+    kept: str, short: Path, command: str, message: str, tmp_path: Path, capfd: Capture
 ) -> None:
-    away = tmp_path_factory.mktemp("away")
+    away = tmp_path.with_name(f"{tmp_path.name}-away")
+    away.mkdir()
     named = {"LOSSY": LOSSY, "SHORT": short, "LAB": tmp_path / "lab", "OUT": tmp_path / "runs", "AWAY": away}
     device = f"type=vusrp,air={air_name()},serial=V1"
     words = [str(named.get(word, word)).replace("KEPT", kept).replace("DEVICE", device) for word in command.split()]

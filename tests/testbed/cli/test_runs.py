@@ -13,6 +13,9 @@ from testbed.results.store import RunFolder
 from testbed.scenario.schema import Scenario
 from tests.harness.scenarios import scenario, summary
 
+Capture = pytest.CaptureFixture[str]
+Three = tuple[str, str, str]
+
 
 def stored(root: Path, made: Scenario, **result: Any) -> str:
     """The name of a run that is stored with a hand-made result, or without one."""
@@ -24,22 +27,20 @@ def stored(root: Path, made: Scenario, **result: Any) -> str:
 
 
 @pytest.fixture
-def three(tmp_path: Path) -> tuple[str, str, str]:
+def three(tmp_path: Path) -> Three:
     """Runs without SLACP, with it, and without a result."""
     bare = stored(tmp_path, scenario(seed=1, link={"scheme": "none"}), goodput_bps=5e5)
     slacp = stored(tmp_path, scenario(seed=2), goodput_bps=2e6)
     return bare, slacp, stored(tmp_path, scenario(seed=3))
 
 
-def told(capsys: pytest.CaptureFixture[str], *args: object) -> Any:
+def told(capsys: Capture, *args: object) -> Any:
     """The JSON that a command prints."""
     assert app.main(["runs", *map(str, args), "--json"]) == 0
     return json.loads(capsys.readouterr().out)
 
 
-def test_list_filters_sorts_and_limits(
-    three: tuple[str, str, str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_list_filters_sorts_and_limits(three: Three, tmp_path: Path, capsys: Capture) -> None:
     bare, slacp, unfinished = three
 
     def listed(*args: object) -> list[str]:
@@ -54,9 +55,7 @@ def test_list_filters_sorts_and_limits(
     assert told(capsys, "list", "--out", tmp_path, "--limit", 1)["total"] == 3
 
 
-def test_list_shows_names_whole(
-    three: tuple[str, str, str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_list_shows_names_whole(three: Three, tmp_path: Path, capsys: Capture) -> None:
     assert app.main(["runs", "list", "--out", str(tmp_path)]) == 0
     shown = capsys.readouterr().out
     assert all(name in shown for name in three)
@@ -64,9 +63,7 @@ def test_list_shows_names_whole(
     assert "no result" in " ".join(shown.split())
 
 
-def test_show_tells_origin_result_and_files(
-    three: tuple[str, str, str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_show_tells_origin_result_and_files(three: Three, tmp_path: Path, capsys: Capture) -> None:
     found = told(capsys, "show", tmp_path / three[1])
     assert (found["run"], found["manifest"]["seed"], found["summary"]["goodput_bps"]) == (three[1], 2, 2e6)
     assert {file["name"] for file in found["files"]} == {"scenario.yaml", "manifest.json", "summary.json"}
@@ -76,9 +73,7 @@ def test_show_tells_origin_result_and_files(
     assert "summary.json" in shown
 
 
-def test_compare_shows_ratios_and_settings(
-    three: tuple[str, str, str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_compare_shows_ratios_and_settings(three: Three, tmp_path: Path, capsys: Capture) -> None:
     found = told(capsys, "compare", three[0], three[1], "--out", tmp_path)
     ratios = {row["key"]: row["ratio"] for row in found["figures"]}
     assert ratios["goodput_bps"] == 4
@@ -87,7 +82,7 @@ def test_compare_shows_ratios_and_settings(
     assert "link.scheme" in capsys.readouterr().out
 
 
-def test_remove_asks(three: tuple[str, str, str], tmp_path: Path) -> None:
+def test_remove_asks(three: Three, tmp_path: Path) -> None:
     def left() -> set[str]:
         return {path.name for path in tmp_path.iterdir()}
 
@@ -101,9 +96,7 @@ def test_remove_asks(three: tuple[str, str, str], tmp_path: Path) -> None:
     assert left() == set()
 
 
-def test_wrong_names_are_one_line_and_remove_nothing(
-    three: tuple[str, str, str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_wrong_names_are_one_line_and_remove_nothing(three: Three, tmp_path: Path, capsys: Capture) -> None:
     (tmp_path / "elsewhere").mkdir()
     (tmp_path / "link").symlink_to(tmp_path / three[0])
     for wrong in ("nothing", "elsewhere", "link", "..", f"{three[0]}/.."):

@@ -42,9 +42,7 @@ def test_quick_runs_one_part_of_pytest_and_the_whole_four(tmp_path: Path) -> Non
 
     assert parts(quick=True) == ["quick"]
     assert parts(quick=False) == ["parallel", "compiled", "light", "realtime"]
-
-
-def test_only_real_time_tests_that_need_the_machine_run_without_others(tmp_path: Path) -> None:
+    # only real-time tests that need the machine run without others
     alone = [
         step.name
         for step in steps((), tmp_path)

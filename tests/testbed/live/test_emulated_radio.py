@@ -2,7 +2,7 @@
 
 import socket
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 
 import pytest
 
@@ -33,11 +33,10 @@ def radio(
 
 def arrived(far: socket.socket) -> list[bytes]:
     found = []
-    while True:
-        try:
+    with suppress(BlockingIOError):
+        while True:
             found.append(far.recv(65536))
-        except BlockingIOError:
-            return found
+    return found
 
 
 def run_down(emulated: EmulatedRadio) -> int:

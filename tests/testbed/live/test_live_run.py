@@ -57,14 +57,10 @@ def transfer(request: pytest.FixtureRequest, transfers: dict[str, Summary]) -> S
     return transfers[request.param]
 
 
-def test_a_transfer_by_size_is_intact(transfer: Summary) -> None:
-    assert (transfer.finished, transfer.intact) == (True, True)
+def test_a_transfer_by_size_is_intact_and_its_figures_agree(transfer: Summary) -> None:
     [flow] = transfer.flows
-    assert (flow.bytes, flow.finished, flow.intact) == (BYTES, True, True)
-
-
-def test_the_figures_agree_with_each_other(transfer: Summary) -> None:
-    [flow] = transfer.flows
+    assert (transfer.finished, transfer.intact) == (flow.finished, flow.intact) == (True, True)
+    assert flow.bytes == BYTES
     assert transfer.goodput_bps == pytest.approx(BYTES * 8 / transfer.duration_s)
     assert transfer.goodput_bps == pytest.approx(flow.goodput_bps)
     assert transfer.goodput_bps <= transfer.throughput_bps <= transfer.capacity_bps * 1.05

@@ -1,6 +1,7 @@
 """What a receiver makes of the frames it hears, on a clock of the test's."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -29,20 +30,10 @@ class Clock:
         return self.now
 
 
-def frame(
-    sequence: int,
-    *,
-    sample: int | None = None,
-    nbytes: int = 100,
-    crc_ok: bool = True,
-    snr_db: float | None = None,
-    evm_db: float | None = None,
-    cfo_hz: float | None = None,
-    mode: str | None = None,
-) -> Received:
+def frame(sequence: int, *, sample: int | None = None, nbytes: int = 100, crc_ok: bool = True, **seen: Any) -> Received:
     """A frame of 500 samples, by its number 1000 samples after the one before."""
     at = 1000 * sequence if sample is None else sample
-    return Received(bytes(nbytes), crc_ok, sequence, at, 500, snr_db, evm_db, cfo_hz, mode=mode)
+    return Received(bytes(nbytes), crc_ok, sequence, at, 500, **seen)
 
 
 def traced(path: Path, heard: list[tuple[Received, int]]) -> tuple[ReceiverStats, Trace]:

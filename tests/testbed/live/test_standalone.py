@@ -32,6 +32,7 @@ from testbed.results.summary import link_record
 from tests.harness.live_runs import complaint, fadelab, finish, start
 from tests.harness.namespaces import read_back
 from tests.harness.radios import air_name, needs_vusrp
+from tests.harness.records import recorded
 from tests.harness.waiting import PATIENCE_S, wait_for
 from tests.hosts.harness import Bridge, needs_network, run_name
 
@@ -219,22 +220,10 @@ def test_a_meter_says_what_passed_since_it_spoke_last(capfd: Capture, monkeypatc
     now[0] += 1
     meter.tick()
     for flow, nbytes in (("a", 100_000), ("b", 150_000), ("a", 125_000)):
-        meter.report(FlowRecord(time_ns=0, host="h1", flow=flow, bytes_received=nbytes, goodput_bps=0))
+        meter.report(recorded(FlowRecord, host="h1", flow=flow, bytes_received=nbytes))
     now[0] += 2
     meter.tick()
-    tcp = TcpRecord(
-        time_ns=0,
-        host="h1",
-        flow="c",
-        cwnd_bytes=14480,
-        ssthresh_bytes=None,
-        srtt_ms=None,
-        rto_ms=None,
-        bytes_acked=125,
-        retransmits=0,
-        timeouts=0,
-    )
-    meter.report(tcp)
+    meter.report(recorded(TcpRecord, host="h1", flow="c", cwnd_bytes=14480, bytes_acked=125))
     meter.report(FlowBroken(flow="c", error="No route to host"))
     now[0] += 1
     meter.tick()
@@ -349,16 +338,8 @@ def test_the_tier_of_a_station_is_that_of_its_radio(device: str, tier: str) -> N
 
 @pytest.mark.parametrize(("scheme", "residual_losses"), [("slacp", 7), ("none", None)])
 def test_station_alone_reports_no_counts_of_the_far_side(scheme: str, residual_losses: int | None) -> None:
-    counts = StationCounts(
-        packets=3,
-        frames=3,
-        residual_losses=7,
-        # what this station repaired and missed of the other direction
-        fec_repairs=4,
-        unheard=9,
-        eln_marks=11,
-        suppressed_dupacks=12,
-    )
+    # what this station repaired and missed of the other direction: fec_repairs, unheard
+    counts = StationCounts(packets=3, frames=3, residual_losses=7, fec_repairs=4, unheard=9, eln_marks=11)
     report = StationReport(
         time_ns=5, scheme=scheme, established=True, throughput_bps=2e6, goodput_bps=1e6, counts=counts
     )

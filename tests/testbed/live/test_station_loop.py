@@ -1,6 +1,7 @@
 """The station's loop on real descriptors: two stations in threads, their ports and radios over socket pairs."""
 
 import gc
+import itertools
 import os
 import socket
 import struct
@@ -222,9 +223,7 @@ def test_the_scheme_is_switched_while_packets_flow() -> None:
         numbers = iter(range(1000))
 
         def crosses() -> None:
-            """Packets cross, all of them and in order."""
-            for _ in range(20):
-                wanted = packet(next(numbers))
+            for wanted in map(packet, itertools.islice(numbers, 20)):
                 a.port.kernel.send(wanted)
                 assert b.port.kernel.recv(2048) == wanted
 
@@ -265,8 +264,7 @@ class RecordingObserver(LossObserver):
     def given_up(self, packet: object, now: int) -> None:
         self.gone.append(packet)
 
-    def guessed(self, guess: Guess) -> None:
-        """A guess; nothing to this observer."""
+    def guessed(self, guess: Guess) -> None: ...
 
 
 @pytest.mark.parametrize("scheme", [NONE, SLACP], ids=lambda scheme: scheme.name)

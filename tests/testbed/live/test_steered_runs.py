@@ -75,17 +75,13 @@ def test_a_run_becomes_what_a_person_wants(tmp_path: Path) -> None:
 
 @needs_vusrp
 def test_air_changes_during_a_run_and_views_are_sent(tmp_path: Path) -> None:
-    with Drive(
-        scenario(tier="vusrp", workloads=ENDLESS, channel={"rate_bps": 2_000_000, "delay_ms": 15, "snr_db": 25}),
-        tmp_path,
-    ) as drive:
+    channel = {"rate_bps": 2_000_000, "delay_ms": 15, "snr_db": 25}
+    with Drive(scenario(tier="vusrp", workloads=ENDLESS, channel=channel), tmp_path) as drive:
         sink = drive.sink
 
         def snr() -> float:
-            heard = [
-                r.snr_db for r in sink.records if isinstance(r, PhyRecord) and r.link == "up" and r.snr_db is not None
-            ]
-            return heard[-1] if heard else 0.0
+            heard = [r.snr_db for r in sink.records if isinstance(r, PhyRecord) and r.link == "up"]
+            return next((snr_db for snr_db in reversed(heard) if snr_db is not None), 0.0)
 
         drive.until(lambda: sink.received() > 100_000 and abs(snr() - 25) < 2)
         assert sink.views == []

@@ -121,25 +121,23 @@ def test_an_idle_radio_sends_a_frame_when_it_is_due() -> None:
 
 
 def test_busy_radio_sends_back_to_back_with_two_frames_at_most() -> None:
-    onair, transceiver = radio()
-    frames = frames_of([1500] * 8)
-    for frame in frames:
-        assert onair.send(frame, START)
-    drive(onair, transceiver, START + 100 * MS)
-    assert transceiver.frames == frames
-    assert [burst.ahead for burst in transceiver.bursts] == [0] + 7 * [1]
-    assert all(second.starts_at == first.ends_at for first, second in itertools.pairwise(transceiver.bursts))
+    assert ahead_of_frames([1500] * 8) == [0] + 7 * [1]
 
 
 def test_short_frames_are_back_to_back_though_a_radio_is_slow_to_begin() -> None:
+    assert max(ahead_of_frames([100] * 60, late_ns=[MS])) > 5
+
+
+def ahead_of_frames(sizes: list[int], late_ns: Sequence[int] = (0,)) -> list[int]:
+    """What was in the radio before each of these frames, which go out in order and back to back."""
     onair, transceiver = radio()
-    frames = frames_of([100] * 60)
+    frames = frames_of(sizes)
     for frame in frames:
         assert onair.send(frame, START)
-    drive(onair, transceiver, START + 100 * MS, late_ns=[MS])
+    drive(onair, transceiver, START + 100 * MS, late_ns)
     assert transceiver.frames == frames
-    assert max(burst.ahead for burst in transceiver.bursts) > 5
     assert all(second.starts_at == first.ends_at for first, second in itertools.pairwise(transceiver.bursts))
+    return [burst.ahead for burst in transceiver.bursts]
 
 
 @given(

@@ -64,6 +64,7 @@ _MIXED = [
     {"kind": "onoff-udp", "rate_bps": 200_000, "duration_s": 3, "direction": "down"},
 ]
 _BARE = {"scheme": "none"}
+_ASSIGNMENTS = ("cra", "rbdc", "vbdc")
 
 #: what differs from the scenario of `digest`, by a name
 SCENARIOS: dict[str, dict[str, Any]] = {
@@ -85,10 +86,7 @@ SCENARIOS: dict[str, dict[str, Any]] = {
     },
     "errors by time of a trace": {"channel": {"errors": _TRACE}},
     "errors by index of a trace": {"channel": {"errors": {**_TRACE, "by": "index"}}, "link": {"scheme": "snoop"}},
-    **{
-        f"assignment {kind}": {"channel": {"assignment": kind, "delay_ms": 250, **_LOSSY}}
-        for kind in ("cra", "rbdc", "vbdc")
-    },
+    **{f"assignment {kind}": {"channel": {"assignment": kind, "delay_ms": 250, **_LOSSY}} for kind in _ASSIGNMENTS},
     "excess delay": {"channel": {"excess_delay": {"probability": 0.02, "hold_ms": 400}}},
     "cells": {"trace": True, "channel": {"framing": "aal5", "up": {"rate_bps": 300_000}}, "workloads": _MIXED},
     "small queues": {
@@ -96,11 +94,7 @@ SCENARIOS: dict[str, dict[str, Any]] = {
         "link": {**_BARE, "ip_queue_bytes": 6_000},
         "workloads": _MIXED,
     },
-    "out of order": {
-        "channel": _LOSSY,
-        "link": {"slacp": {"in_order": False, "redundancy": 2}},
-        "workloads": _MIXED,
-    },
+    "out of order": {"channel": _LOSSY, "link": {"slacp": {"in_order": False, "redundancy": 2}}, "workloads": _MIXED},
     **{
         f"eln at {eln}": {"channel": _LOSSY, "link": {**_BARE, "eln": eln}, "tcp": "eln", "workloads": _BOTH_WAYS}
         for eln in ("ends", "base")

@@ -1,30 +1,44 @@
-"""Tier `model`: whole scenarios in virtual time."""
+"""Tier `model`: whole scenarios in virtual time, what their runs leave behind, and how they are ended."""
 
 import os
 import re
-from dataclasses import replace
+from dataclasses import asdict, replace
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from channel.replay import Outcome
+from channel.trace import read_trace
 from common.sides import SIDES
+from common.units import MS, SECOND
 from hosts.tcp.profiles import USER_PROFILES
 from linklayer.schemes import SCHEMES
 from tcpip.segment import Segment
+from telemetry.parquet import read_records
+from testbed.cli import app
 from testbed.errors import FadelabError
 from testbed.model.link_network import LAN_BPS
+from testbed.model.model_run import run_model
 from testbed.model.watch import Watch
+from testbed.results.store import RunFolder
+from testbed.run_hooks import Progress, RunHooks
+from testbed.scenario.file import load
+from testbed.scenario.resolver import resolve
 from testbed.scenario.schema import Scenario
 from testbed.simulation import simulate
 from tests.harness.live_runs import fadelab
 from tests.harness.model_runs import kept, memory_used, model
 from tests.harness.scenarios import written
+from tests.harness.steered import RecordingSink
 
 pytestmark = pytest.mark.slow
 
 ROOT = Path(__file__).parents[3]
-SECOND = 1_000_000_000
+SHIPPED = sorted((ROOT / "scenarios").glob("*.yaml"))
+#: of a workload of a shipped scenario here, s
+LONGEST_S = 10
 
 
 class Log(Watch):
@@ -194,15 +208,11 @@ def test_every_tcp_runs_with_and_without_the_prefix(name: str) -> None:
     assert replace(two, tcp=name) == one
 
 
-def test_both_hosts_may_speak_different_tcps() -> None:
-    timestamps = {}
-    for h2 in (None, "reference"):
-        log = Log()
-        summary = simulate(model(tcp="sack", tcp_h2=h2), log)
-        assert summary.finished
-        timestamps[h2] = min(1460 - length for _, length, _ in log.sent_segments if length > 1400)
-    # twelve octets of every segment, where both agree
-    assert timestamps == {None: 12, "reference": 0}
+@pytest.mark.parametrize(("h2", "nbytes"), [(None, 12), ("reference", 0)])
+def test_segments_have_timestamps_where_both_hosts_speak_them(h2: str | None, nbytes: int) -> None:
+    log = Log()
+    assert simulate(model(tcp="sack", tcp_h2=h2), log).finished
+    assert min(1460 - length for _, length, _ in log.sent_segments if length > 1400) == nbytes
 
 
 def test_what_is_under_way_fits_the_receive_buffer() -> None:
@@ -219,13 +229,10 @@ def test_what_is_under_way_fits_the_receive_buffer() -> None:
         def received(self, flow: str, segment: Segment, now: int) -> None:
             self.acked = segment.ack
 
-    most = {}
-    for nbytes in (None, 8192):
-        log = InFlight()
-        summary = simulate(model(tcp="reference", receive_buffer_bytes=nbytes), log)
-        assert summary.finished
-        most[nbytes] = log.most
-    assert 8192 - 1460 < most[8192] <= 8192 < (most[None] or 0)
+    free, bound = InFlight(), InFlight()
+    assert simulate(model(tcp="reference"), free).finished
+    assert simulate(model(tcp="reference", receive_buffer_bytes=8192), bound).finished
+    assert 8192 - 1460 < bound.most <= 8192 < free.most
 
 
 def test_a_run_ends_at_its_limit_or_with_the_earlier_of_size_and_duration() -> None:
@@ -315,3 +322,89 @@ def test_the_documents_examples_run(monkeypatch: pytest.MonkeyPatch, capsys: pyt
     nbytes, drops, corrupted = map(int, figures.split())
     assert nbytes > 100_000
     assert drops + corrupted > 0
+
+
+@pytest.mark.parametrize("path", SHIPPED, ids=lambda path: path.stem)
+def test_every_shipped_scenario_runs(path: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    works = load(path).make_workloads()
+    lasting = [place for place, work in enumerate(works) if (getattr(work, "duration_s", None) or 0) > LONGEST_S]
+    changes = ["tcp=enhanced", *(f"workloads.{place}.duration_s={LONGEST_S}" for place in lasting)]
+    arguments = ["run", str(path), "--tier", "model", "--out", str(tmp_path)]
+    assert app.main([*arguments, *(word for change in changes for word in ("--set", change))]) == 0
+    assert "tier model" in capsys.readouterr().out
+    [folder] = tmp_path.iterdir()
+    assert (folder / "plot.png").stat().st_size > 10_000
+
+
+def test_records_agree_with_the_result(tmp_path: Path) -> None:
+    run = model(
+        channel={"per": 0.05},
+        workloads=[
+            {"kind": "bulk", "bytes": 400_000},
+            {"kind": "short", "bytes": 20_000, "count": 3, "direction": "down"},
+            {"kind": "onoff-udp", "duration_s": 2},
+        ],
+    )
+    summary, folder = kept(run, tmp_path)
+    bulk, short, udp = summary.flows
+    flows, tcps, links = (read_records(folder, name) for name in ("flow", "tcp", "link"))
+    for flow in summary.flows:
+        rows = [row for row in flows if row["flow"] == flow.flow]
+        assert rows[-1]["bytes_received"] == flow.bytes
+        assert {row["host"] for row in rows} == {"h1" if flow is short else "h2"}
+        assert all(after["time_ns"] > before["time_ns"] for before, after in pairwise(rows))
+        whole = sum(after["goodput_bps"] * (after["time_ns"] - before["time_ns"]) for before, after in pairwise(rows))
+        assert whole / 8e9 == pytest.approx(flow.bytes - rows[0]["bytes_received"])
+    for flow in (bulk, short):
+        rows = [row for row in tcps if row["flow"] == flow.flow]
+        last = [rows[-1][name] for name in ("bytes_acked", "retransmits", "timeouts")]
+        assert last == [flow.bytes, flow.retransmits, flow.timeouts]
+        assert all(after["bytes_acked"] >= before["bytes_acked"] for before, after in pairwise(rows))
+        assert all(after["time_ns"] > before["time_ns"] for before, after in pairwise(rows))
+    assert not [row for row in tcps if row["flow"] == udp.flow]
+    for side in SIDES:
+        rows = [row for row in links if row["link"] == side]
+        assert rows[0]["time_ns"] == 100 * MS
+        for name in ("frames", "packets", "retransmissions", "fec_repairs", "residual_losses", "corruption_losses"):
+            assert rows[-1][name] == getattr(summary.link[side], name), name
+
+
+def test_a_trace_has_every_frame(tmp_path: Path) -> None:
+    summary, folder = kept(model(channel={"per": 0.1}, trace=True), tmp_path)
+    for side in SIDES:
+        trace = read_trace(folder / f"trace-{side}.parquet")
+        assert trace.outcome.count(Outcome.MISSED) == summary.link[side].corruption_losses
+        assert len(trace.outcome) == summary.link[side].frames
+        # the stations found each other before the run's time 0
+        assert trace.time_ns[0] < 0
+
+
+def test_interrupt_keeps_the_records_so_far(tmp_path: Path) -> None:
+    shown: list[Progress] = []
+
+    def interrupted(progress: Progress) -> None:
+        shown.append(replace(progress))
+        if progress.elapsed_s > 0:
+            raise KeyboardInterrupt
+
+    run = model(workloads=[{"kind": "bulk", "duration_s": 3000}], trace=True)
+    folder = RunFolder.create(tmp_path, run)
+    with pytest.raises(KeyboardInterrupt):
+        run_model(resolve(run), folder, interrupted)
+    assert shown[0].expected_s == 3000
+    assert len(read_records(folder.path, "link")) > 0
+    assert read_trace(folder.path / "trace-up.parquet").link == "up"
+    assert not (folder.path / "summary.json").exists()
+
+
+def test_hooks_get_every_record_and_the_wall_clock(tmp_path: Path) -> None:
+    sink = RecordingSink()
+    run = model()
+    folder = RunFolder.create(tmp_path, run)
+    run_model(resolve(run), folder, hooks=RunHooks([sink]))
+    assert sink.epoch_ns > 0
+    assert sink.closed
+    for name in ("tcp", "flow", "link"):
+        kept_rows = read_records(folder.path, name)
+        assert [asdict(record) for record in sink.records if record.measurement == name] == kept_rows
+    assert not [row for row in kept_rows if row["time_ns"] > 60 * SECOND]

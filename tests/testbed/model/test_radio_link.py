@@ -48,7 +48,6 @@ class Bench:
 
     def __init__(
         self,
-        *,
         errors: Mapping[Side, ErrorModel] | None = None,
         queues: Mapping[Side, Queue] | None = None,
         **config: Any,

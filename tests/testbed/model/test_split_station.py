@@ -244,9 +244,7 @@ def test_half_closed_a_connection_still_carries_the_other_direction() -> None:
     talk(path, there, here)
     path.run()
     assert (there.read, here.read) == (3000, 50_000)
-    assert there.ended_at is not None
-    assert here.ended_at is not None
-    assert here.ended_at > there.ended_at
+    assert (here.ended_at or 0) > (there.ended_at or 0) > 0
     path.assert_nothing_left()
 
 
@@ -360,10 +358,8 @@ def test_a_scenario_with_split_connections(direction: str) -> None:
 def test_the_wireless_side_speaks_the_wired_ones_tcp_with_the_schemes_recovery() -> None:
     run = model(tcp="sack", tcp_h2="reference", mtu=1000, link={"scheme": "split", "split_buffer_bytes": 100_000})
     plan = resolve(run)
-    assert plan.split is not None
-    wired, wireless = plan.split.wired, plan.split.wireless
-    assert wired is not None
-    assert wireless is not None
+    split: Any = plan.split
+    wired, wireless = split.wired, split.wireless
     assert (wired.recovery.name, wireless.recovery.name) == ("newreno", "reno")
     assert wireless == wired.but(recovery="reno")
     assert wired.handshake.mss == 960

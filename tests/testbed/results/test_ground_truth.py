@@ -39,60 +39,65 @@ def counted(score: GuessScore) -> dict[tuple[str, Cause, Cause], int]:
     }
 
 
-def test_a_guess_is_compared_with_the_last_loss() -> None:
+LATE_GUESS = ("eln", "late", "corruption")
+RIGHT = {cause: ("eln", cause, cause) for cause in CAUSES}
+#: numbers wrap in the segment from here on
+WRAPS = MASK - MSS // 2
+
+
+@pytest.mark.parametrize(
+    ("events", "counts"),
+    [
+        pytest.param(
+            [
+                *(loss(1, seq, "congestion") for seq in (0, MSS, 2 * MSS)),
+                loss(2, MSS, "corruption"),
+                guess(3, 0, "congestion"),
+                *(guess(3, seq, "corruption") for seq in (MSS, 2 * MSS, 3 * MSS)),
+            ],
+            {
+                RIGHT["congestion"]: 1,
+                RIGHT["corruption"]: 1,
+                ("eln", "congestion", "corruption"): 1,
+                LATE_GUESS: 1,
+            },
+            id="the last loss counts",
+        ),
+        pytest.param(
+            [
+                loss(1, 0, "corruption"),
+                *(guess(2, 0, "corruption", by) for by in ("eln", "eln", "snoop")),
+                loss(3, 0, "corruption"),
+                guess(4, 0, "corruption"),
+            ],
+            {RIGHT["corruption"]: 2, LATE_GUESS: 1, ("snoop", "corruption", "corruption"): 1},
+            id="each guesses a loss once",
+        ),
+        pytest.param(
+            [
+                loss(1, 0, "corruption"),
+                *(guess(2, 0, "late"), guess(3, 0, "late"), guess(4, 0, "corruption"), guess(5, 0, "corruption")),
+            ],
+            {("eln", "corruption", "late"): 2, RIGHT["corruption"]: 1, LATE_GUESS: 1},
+            id="a loss taken for late can be guessed yet",
+        ),
+        pytest.param(
+            [
+                loss(1, WRAPS, "corruption"),
+                *(loss(1, WRAPS + MSS, "congestion"), loss(1, WRAPS + MSS, "corruption", FLOW.reversed())),
+                *(guess(2, WRAPS + MSS, "congestion"), guess(2, WRAPS, "corruption")),
+            ],
+            {RIGHT["congestion"]: 1, RIGHT["corruption"]: 1},
+            id="numbers wrap and flows are apart",
+        ),
+    ],
+)
+def test_guesses_are_compared_with_losses(events: list[Loss | Guess], counts: dict[Any, int]) -> None:
     score = GuessScore()
-    for seq in (0, MSS, 2 * MSS):
-        score.handle_loss(loss(1, seq, "congestion"))
-    score.handle_loss(loss(2, MSS, "corruption"))
-    score.handle_guess(guess(3, 0, "congestion"))
-    score.handle_guess(guess(3, MSS, "corruption"))
-    score.handle_guess(guess(3, 2 * MSS, "corruption"))
-    score.handle_guess(guess(3, 3 * MSS, "corruption"))
-    assert counted(score) == {
-        ("eln", "congestion", "congestion"): 1,
-        ("eln", "corruption", "corruption"): 1,
-        ("eln", "congestion", "corruption"): 1,
-        ("eln", "late", "corruption"): 1,
-    }
+    for event in events:
+        score.handle_loss(event) if isinstance(event, Loss) else score.handle_guess(event)
+    assert counted(score) == counts
     assert all(tuple(rows) == CAUSES for rows in score.confusion().values())
-
-
-def test_a_loss_is_guessed_once_by_each() -> None:
-    score = GuessScore()
-    score.handle_loss(loss(1, 0, "corruption"))
-    for by in ("eln", "eln", "snoop"):
-        score.handle_guess(guess(2, 0, "corruption", by))
-    score.handle_loss(loss(3, 0, "corruption"))
-    score.handle_guess(guess(4, 0, "corruption"))
-    assert counted(score) == {
-        ("eln", "corruption", "corruption"): 2,
-        ("eln", "late", "corruption"): 1,
-        ("snoop", "corruption", "corruption"): 1,
-    }
-
-
-def test_a_loss_taken_for_late_can_be_guessed_yet() -> None:
-    score = GuessScore()
-    score.handle_loss(loss(1, 0, "corruption"))
-    causes: tuple[Cause, ...] = ("late", "late", "corruption", "corruption")
-    for at, cause in enumerate(causes, start=2):
-        score.handle_guess(guess(at, 0, cause))
-    assert counted(score) == {
-        ("eln", "corruption", "late"): 2,
-        ("eln", "corruption", "corruption"): 1,
-        ("eln", "late", "corruption"): 1,
-    }
-
-
-def test_numbers_wrap_and_flows_are_apart() -> None:
-    score = GuessScore()
-    first = MASK - MSS // 2
-    score.handle_loss(loss(1, first, "corruption"))
-    score.handle_loss(loss(1, first + MSS, "congestion"))
-    score.handle_loss(loss(1, first + MSS, "corruption", FLOW.reversed()))
-    score.handle_guess(guess(2, first + MSS, "congestion"))
-    score.handle_guess(guess(2, first, "corruption"))
-    assert counted(score) == {("eln", "congestion", "congestion"): 1, ("eln", "corruption", "corruption"): 1}
 
 
 def test_what_is_remembered_is_bounded() -> None:

@@ -52,10 +52,14 @@ def test_errors_in_words() -> None:
     assert words == "errors gilbert-elliott good_ms 2000.0 bad_ms 60.0 good_per 0.0 bad_per 1.0"
 
 
-def rendered(summaries: list[Summary], width: int = 80) -> str:
+def printed(what: Any, width: int = 80) -> str:
     console = Console(width=width, record=True, file=io.StringIO())
-    console.print(show.table(summaries, "the same 40 s without and with SLACP"))
+    console.print(what)
     return console.export_text()
+
+
+def rendered(summaries: list[Summary], width: int = 80) -> str:
+    return printed(show.table(summaries, "the same 40 s without and with SLACP"), width)
 
 
 def test_a_table_fits_80_columns() -> None:
@@ -114,9 +118,8 @@ def test_lateness_of_all_runs_is_one_line() -> None:
     labels = ["without SLACP", "with SLACP"]
     assert show.lateness(labels, [good, good]) == []
     [line] = show.lateness(labels, [good, few])
-    assert line == (
-        "this machine was late for some events: with SLACP 3 of 1000 (worst 12 ms); few enough to trust the figures"
-    )
+    words = "with SLACP 3 of 1000 (worst 12 ms); few enough to trust the figures"
+    assert line == f"this machine was late for some events: {words}"
     [line] = show.lateness(labels, [many, few])
     assert "without SLACP 34 of 2891 (worst 44 ms), with SLACP 3 of 1000 (worst 12 ms); it did not keep up" in line
 
@@ -163,13 +166,6 @@ def test_progress_goes_to_stderr_alone(capsys: pytest.CaptureFixture[str], monke
     assert two.split() == ["two:", "11.0", "s", "1.00", "Mbit/s"]
 
 
-def shown(what: Any) -> list[list[str]]:
-    console = Console(file=io.StringIO(), width=80)
-    console.print(what)
-    assert isinstance(console.file, io.StringIO)
-    return [line.split() for line in console.file.getvalue().splitlines()]
-
-
 def test_guesses_of_several_runs_are_added_up() -> None:
     nothing = dict.fromkeys(CAUSES, 0)
     one = {"eln": {**dict.fromkeys(CAUSES, nothing), "corruption": {"corruption": 30, "congestion": 2, "late": 1}}}
@@ -178,7 +174,7 @@ def test_guesses_of_several_runs_are_added_up() -> None:
         "snoop": {**dict.fromkeys(CAUSES, nothing), "late": {"corruption": 4, "congestion": 0, "late": 0}},
     }
     grid = show.guesses([summary(confusion=each) for each in (one, two, {}, None)])
-    lines = shown(grid)
+    lines = [line.split() for line in printed(grid).splitlines()]
     assert ["eln", "corruption", "39", "2", "1"] in lines
     assert ["snoop", "late", "4", "0", "0"] in lines
     # what nobody met has no line
