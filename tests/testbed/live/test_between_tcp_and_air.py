@@ -105,8 +105,8 @@ ARQ: dict[str, Any] = {
 
 def test_kernels_sender_is_spared_the_dupacks_of_late_segments(tmp_path: Path) -> None:
     bare, held = (
-        download(tmp_path, tcp="cubic-nosack", link={"scheme": "arq", "filters": filters}, **ARQ)
-        for filters in ([], "dda")
+        download(tmp_path, tcp="cubic-nosack", link={"scheme": "arq", **filters}, **ARQ)
+        for filters in ({}, {"filters": "dda"})
     )
     assert sum(direction.suppressed_dupacks for direction in bare.link.values()) == 0
     assert sum(direction.suppressed_dupacks for direction in held.link.values()) > 10
