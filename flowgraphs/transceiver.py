@@ -131,15 +131,10 @@ class Transceiver(gr.top_block):
         """Return the largest received sample since the last call, in dB of full scale."""
         return 20 * math.log10(max(self._meter.take_peak(), 1e-10))
 
-    def samples(self) -> NDArray[np.complex64]:
-        """Return the newest received samples: complex64, as many as the meter takes at a time; empty at first."""
-        newest: NDArray[np.complex64] = self._meter.newest
-        return newest
-
     def spectrum_db(self, bins: int) -> NDArray[np.float32]:
-        """Return the power of these samples in each bin, lowest frequency first, in dB of full scale; empty at first.
+        """Return the power of the newest samples in each bin, lowest frequency first, in dB of full scale.
 
-        Welch's method without overlap, Hann window.
+        As many as the meter takes at a time, none at first. Welch's method without overlap, Hann window.
         """
         levels: NDArray[np.float32] = self._meter.spectrum_db(bins)
         return levels

@@ -243,7 +243,7 @@ class Bench(ABC):
             _started(RadioSettings(radios.args[1], RATE_SPS, down_hz, up_hz), phy) as b,
         ):
             # samples come before anything is sent: nothing is missed for want of a listener
-            wait_for(lambda: len(b.samples()))
+            wait_for(lambda: len(b._meter.newest))
             with _started(RadioSettings(radios.args[0], RATE_SPS, up_hz, down_hz), phy) as a:
                 radios.set_loss(a, 0.0)
                 yield Pair(a, b, lambda db: radios.set_loss(a, db))

@@ -73,11 +73,6 @@ class Agent:
         """Whether all ends have reported."""
         return self._missing == 0
 
-    @property
-    def nbytes(self) -> int:
-        """Payload octets received so far, all flows together."""
-        return sum(counter.nbytes for counter in self._counters.values())
-
     def go(self, epoch: int) -> None:
         """Start the run at `epoch`: accept from now on, and send at the workloads' times."""
         self.context.epoch = epoch

@@ -58,6 +58,11 @@ class End(ABC):
 
     pair: "Pair | None" = None
 
+    def handle(self, now: int) -> None:
+        """Tell the pair of an event."""
+        if self.pair is not None:
+            self.pair.moved(self)
+
     @property
     @abstractmethod
     def error(self) -> str | None:

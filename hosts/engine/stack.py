@@ -211,11 +211,6 @@ class Stack(Taker):
         self._datagrams: dict[int, Callable[[Datagram], None]] = {}
         self._next_port = _FIRST_PORT
 
-    @property
-    def connections(self) -> int:
-        """Number of connections, those in TIME-WAIT included."""
-        return len(self._receivers)
-
     def connect(
         self, config: TcpConfig, address: int, port: int, application: Application, tap: Tap | None = None
     ) -> Socket:

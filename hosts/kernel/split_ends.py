@@ -120,10 +120,6 @@ class OctetsEnd(End):
         if self.connected and other.connected:
             self.want(not self._waiting and not other._finished, bool(other._waiting))
 
-    def _moved(self) -> None:
-        if self.pair is not None:
-            self.pair.moved(self)
-
 
 class KernelEnd(OctetsEnd):
     """A connection of the kernel's TCP."""
@@ -250,7 +246,7 @@ class KernelEnd(OctetsEnd):
             self._check()
             if self.error is None:
                 self.connected = True
-        self._moved()
+        self.handle(self._loop.now)
 
     def _check(self) -> None:
         # Not the state: after an end by FINs it is CLOSE before the last octets are read.
@@ -276,10 +272,7 @@ class OwnEnd(OctetsEnd):
         super().__init__()
         self._socket, self._connection = sock, sock.connection
         self._send_buffer = send_buffer
-        sock.application = CallApplication(self._handle)
-
-    def _handle(self, now: int) -> None:
-        self._moved()
+        sock.application = CallApplication(self.handle)
 
     @property
     @override

@@ -99,11 +99,6 @@ class SharedWindow(Filter):
         self._idle: dict[Flow, _Connection] = {}
         self._opening: dict[Flow, _Connection] = {}
 
-    @property
-    def connections(self) -> int:
-        """Connections that share the window now."""
-        return len(self._open)
-
     def handle_to_link(self, packet: Any, channel: int, now: int) -> None:
         """Take a packet of the host's: its window may get smaller."""
         segment = self._access.view(packet)

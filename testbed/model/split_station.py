@@ -104,11 +104,7 @@ class NumbersEnd(End):
         self._socket, self._receive_buffer, self._limit = socket, receive_buffer, limit
         #: octets
         self._passed_on = 0
-        socket.application = CallApplication(self._handle)
-
-    def _handle(self, now: int) -> None:
-        if self.pair is not None:
-            self.pair.moved(self)
+        socket.application = CallApplication(self.handle)
 
     @property
     @override

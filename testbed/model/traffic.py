@@ -74,11 +74,6 @@ class Traffic:
         """Whether all ends have reported."""
         return all(agent.done for agent in self._agents)
 
-    @property
-    def nbytes(self) -> int:
-        """Payload octets received so far, all flows together."""
-        return sum(agent.nbytes for agent in self._agents)
-
     def sending(self) -> list[Connection]:
         """Return the connections that send data at present."""
         ends = [end for agent in self._agents for end in agent.sending()]

@@ -13,7 +13,7 @@ from pathlib import Path
 from random import Random
 from typing import Any, Final, Generic, TypeVar
 
-from channel.capacity import Capacity, CapacityModel
+from channel.capacity import CapacityModel
 from channel.delay import ExcessDelay
 from channel.delay_profiles import Tap
 from channel.errors import ErrorModel, ErrorModelPlugin
@@ -73,7 +73,7 @@ class HopPlan:
         """Return the hop; `propagation_ns` in place of the plan's. Raises ValueError (TraceError) in one line."""
         rng = make_rng(self.seed, "channel", self.side)
         return Hop(
-            capacity=self.make_capacity(rng),
+            capacity=self.capacity.plugin.make(self.capacity.options, self.rate_bps, rng),
             framing=self.framing,
             errors=self.make_errors(rng),
             propagation_ns=self.propagation_ns if propagation_ns is None else propagation_ns,
@@ -81,10 +81,6 @@ class HopPlan:
             excess_delay=None if self.excess_delay is None else self.excess_delay(rng),
             far_bytes=self.far_bytes,
         )
-
-    def make_capacity(self, rng: Random) -> Capacity:
-        """Return the capacity model. Raises ValueError in one line."""
-        return self.capacity.plugin.make(self.capacity.options, self.rate_bps, rng)
 
     def make_errors(self, rng: Random) -> ErrorModel:
         """Return the error model. Raises ValueError (TraceError) in one line."""

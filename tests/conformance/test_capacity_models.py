@@ -30,7 +30,7 @@ def made(name: str, traces: Path, seed: int = 1) -> Capacity:
     """The model's example, for a link of RATE_BPS; `traces` is the folder of its files."""
     example = CAPACITY_MODEL.example(name, base=traces)
     hop = replace(resolve(example).stations["up"].hop, rate_bps=RATE_BPS)
-    return hop.make_capacity(random.Random(seed))
+    return hop.capacity.plugin.make(hop.capacity.options, RATE_BPS, random.Random(seed))
 
 
 class Watched(Capacity):

@@ -22,7 +22,7 @@ def running_transceiver(settings: RadioSettings) -> Transceiver:
     transceiver = Transceiver(settings, phy)
     transceiver.start()
     transceiver.send(b"frame")
-    wait_for(lambda: transceiver.tx.block.nitems_read(0) and len(transceiver.samples()))
+    wait_for(lambda: transceiver.tx.block.nitems_read(0) and len(transceiver._meter.newest))
     return transceiver
 
 

@@ -239,7 +239,7 @@ def carried(sender: RadioSettings, hearer: RadioSettings, phy: WifiPhy, frames: 
     with closing(Transceiver(hearer, phy)) as there, closing(Transceiver(sender, phy)) as here:
         for transceiver in (there, here):
             transceiver.start()
-        wait_for(lambda: len(there.samples()))
+        wait_for(lambda: len(there._meter.newest))
         for frame in frames:
             here.send(frame)
         return [wait_for(there.receive) for _ in frames]

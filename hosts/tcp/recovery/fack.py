@@ -12,7 +12,7 @@ Where the peer has not agreed to SACK this is NewReno.
 
 from typing_extensions import override
 
-from hosts.tcp.recovery import Recovery, RecoveryPlugin, newreno
+from hosts.tcp.recovery import RecoveryPlugin, newreno
 from hosts.tcp.recovery.sack import Sack, SackOptions, SackRepair
 from hosts.tcp.scoreboard import DUP_THRESH
 from hosts.tcp.send_state import SendState
@@ -59,14 +59,10 @@ class Fack(Sack):
         return super()._is_lost() or (bool(board) and board.high - sender.una > DUP_THRESH * sender.smss)
 
 
-def _make(sender: SendState, options: SackOptions) -> Recovery:
-    return Fack(sender, options) if sender.sack else newreno.make(sender, options)
-
-
 RECOVERY = RecoveryPlugin(
     name="fack",
     summary="FACK: all below the highest octet that has arrived is lost",
-    make=_make,
+    make=newreno.unless_sack(Fack),
     asks_for="sack",
     options=SackOptions,
 )

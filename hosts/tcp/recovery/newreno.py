@@ -1,6 +1,8 @@
 """NewReno (RFC 6582): a partial acknowledgement means that the next segment is lost as well."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 from mypy_extensions import mypyc_attr
 
@@ -59,6 +61,11 @@ class NewRenoRepair(Repair):
 def make(sender: SendState, options: NewRenoOptions) -> Recovery:
     """Return NewReno for a sender."""
     return FastRecovery(sender, options, NewRenoRepair)
+
+
+def unless_sack(make_with_sack: Callable[[SendState, Any], Recovery]) -> Callable[[SendState, Any], Recovery]:
+    """Return a maker of recoveries that need SACK: NewReno for a sender whose peer does not agree to it."""
+    return lambda sender, options: (make_with_sack if sender.sack else make)(sender, options)
 
 
 RECOVERY = RecoveryPlugin(name="newreno", summary="NewReno (RFC 6582)", make=make, options=NewRenoOptions)

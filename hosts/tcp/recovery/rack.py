@@ -437,14 +437,10 @@ def _duplicate_of(edges: list[tuple[int, int]], ack: int) -> tuple[int, int] | N
     return None
 
 
-def _make(sender: SendState, options: newreno.NewRenoOptions) -> Recovery:
-    return Rack(sender) if sender.sack else newreno.make(sender, options)
-
-
 RECOVERY = RecoveryPlugin(
     name="rack",
     summary="RACK-TLP (RFC 8985) and proportional rate reduction (RFC 9937); NewReno where the peer has no SACK",
-    make=_make,
+    make=newreno.unless_sack(lambda sender, options: Rack(sender)),
     asks_for="sack",
     options=newreno.NewRenoOptions,
 )

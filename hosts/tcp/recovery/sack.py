@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from mypy_extensions import mypyc_attr
 from typing_extensions import override
 
-from hosts.tcp.recovery import Recovery, RecoveryPlugin, newreno
+from hosts.tcp.recovery import RecoveryPlugin, newreno
 from hosts.tcp.recovery.fast_recovery import FastRecovery, Repair
 from hosts.tcp.scoreboard import DUP_THRESH
 from hosts.tcp.send_state import SendState
@@ -191,14 +191,10 @@ class Sack(FastRecovery):
         return self.active or super().recovering
 
 
-def _make(sender: SendState, options: SackOptions) -> Recovery:
-    return Sack(sender, options) if sender.sack else newreno.make(sender, options)
-
-
 RECOVERY = RecoveryPlugin(
     name="sack",
     summary="SACK (RFC 6675); NewReno where the peer does not agree",
-    make=_make,
+    make=newreno.unless_sack(Sack),
     asks_for="sack",
     options=SackOptions,
 )
