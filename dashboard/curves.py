@@ -198,13 +198,8 @@ class Curves:
 
     def hidden(self) -> dict[str, int]:
         """Return the number of sources that each chart leaves out, if any."""
-        found: dict[str, int] = {}
-        for chart in CHARTS:
-            kinds = {line.record for line in chart.lines}
-            count = max(self._counts.get(kind, 0) for kind in kinds) - SOURCES
-            if count > 0:
-                found[chart.name] = count
-        return found
+        counts = {chart.name: max(self._counts.get(line.record, 0) for line in chart.lines) for chart in CHARTS}
+        return {name: count - SOURCES for name, count in counts.items() if count > SOURCES}
 
     def marks(self, after: int = 0, since_s: float = -math.inf) -> list[Mark]:
         """Return the marks after a batch, oldest first."""

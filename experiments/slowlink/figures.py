@@ -9,7 +9,7 @@ from experiments.slowlink.parameters import DELAYS, QUEUES, VARIANTS
 from experiments.slowlink.tables import NAMES
 from experiments.slowlink.traces import trace
 from testbed.papers.plots import COLOURS, spreads, subplots, title
-from testbed.papers.results import Quartiles, Results
+from testbed.papers.results import CellResult, Results
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -76,10 +76,10 @@ def _one(cases: Cases) -> "Figure":
     return figure
 
 
-def _bars(axis: "Axes", shown: Sequence[tuple[str, object]]) -> None:
+def _bars(axis: "Axes", shown: Sequence[tuple[str, CellResult | None]]) -> None:
     for place, (variant, result) in enumerate(shown):
         if result is not None:
-            ours: Quartiles = result.ours  # type: ignore[attr-defined]
+            ours = result.ours
             hatch = "///" if variant == "window-misset" else None
             axis.bar(
                 place, ours.median, 0.72, color=_COLOURS[variant], hatch=hatch, edgecolor="white", linewidth=0,

@@ -82,9 +82,8 @@ _Timed = tuple[Sample, float]
 
 
 def _run(batch: _Batch) -> list[_Timed]:
-    return [_timed(batch.job, seed) for seed in batch.seeds]
-
-
-def _timed(job: Job, seed: int) -> _Timed:
-    began = process_time()
-    return job(seed), process_time() - began
+    timed = []
+    for seed in batch.seeds:
+        began = process_time()
+        timed.append((batch.job(seed), process_time() - began))
+    return timed

@@ -102,22 +102,19 @@ def _in_words(metric: str) -> tuple[str, float]:
 # -- over time -----------------------------------------------------------------------------------------------
 
 
-def _cwnd(axis: "Axes", folder: Path, style: dict[str, Any]) -> None:
+def _of_first_flow(folder: Path, column: str, size: float) -> list[tuple[float, float]]:
     rows = read_records(folder, "tcp")
-    if rows:
-        flow = rows[0]["flow"]
-        own = [row for row in rows if row["flow"] == flow]
-        axis.step(
-            [row["time_ns"] / 1e9 for row in own], [row["cwnd_bytes"] / 1024 for row in own], where="post", **style
-        )
+    return [(row["time_ns"] / 1e9, row[column] / size) for row in rows if row["flow"] == rows[0]["flow"]]
+
+
+def _cwnd(axis: "Axes", folder: Path, style: dict[str, Any]) -> None:
+    if points := _of_first_flow(folder, "cwnd_bytes", 1024):
+        axis.step(*zip(*points, strict=True), where="post", **style)
 
 
 def _sequence(axis: "Axes", folder: Path, style: dict[str, Any]) -> None:
-    rows = read_records(folder, "tcp")
-    if rows:
-        flow = rows[0]["flow"]
-        own = [row for row in rows if row["flow"] == flow]
-        axis.plot([row["time_ns"] / 1e9 for row in own], [row["bytes_acked"] / 1e6 for row in own], **style)
+    if points := _of_first_flow(folder, "bytes_acked", 1e6):
+        axis.plot(*zip(*points, strict=True), **style)
 
 
 def _throughput(axis: "Axes", folder: Path, style: dict[str, Any]) -> None:

@@ -1,6 +1,6 @@
 """The report of a campaign, and the comparison of two."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from testbed.campaigns.file import CampaignError, Reference
@@ -211,12 +211,9 @@ def compared(ours: Campaigned, theirs: Campaigned) -> Table:
 
 
 def _common(ours: Campaigned, theirs: Campaigned) -> Iterator[tuple[Point, Point]]:
-    def key(settings: Mapping[str, object]) -> str:
-        return repr(sorted(settings.items(), key=lambda item: item[0]))
-
-    others = {key(point.settings): point for point in theirs.plan.points}
+    others = {repr(sorted(point.settings.items())): point for point in theirs.plan.points}
     for point in ours.plan.points:
-        if (other := others.get(key(point.settings))) is not None:
+        if (other := others.get(repr(sorted(point.settings.items())))) is not None:
             yield point, other
 
 
