@@ -183,6 +183,15 @@ def test_acknowledgement_tells_of_the_64_numbers_before_it(apart: int, acks: lis
     assert [(ack.seq, ack.before) for ack in told if ack is not None] == acks
 
 
+def test_frames_and_acknowledgements_that_cannot_be_are_counted_together() -> None:
+    link = arq(1)
+    for seq in (0, MAX_WINDOW, MAX_WINDOW + 1, MAX_WINDOW + 2):
+        link.handle_frame(Data(1, 0, seq, 0, b"x"), 0)
+    for session in (8, 9):
+        link.handle_frame(Ack(session, 5, 0), 0)
+    assert (link.counters().refused, link.counters().delivered, link.counters().sessions) == (5, 1, 1)
+
+
 @pytest.mark.parametrize("octets", [bytes(10), bytes(40), b"\xaf" + bytes(30)])
 def test_other_octets_are_a_frame_error(octets: bytes) -> None:
     with pytest.raises(FrameError):

@@ -247,6 +247,7 @@ def test_the_flow_unused_for_longest_is_forgotten() -> None:
     for port in range(MAX_FLOWS):
         near.filter.handle_from_link(Segment(Flow(1, port, 2, 3), 1, 1, ACK, 500, 100), 0, 0)
         near.filter.poll_from_link()
+    assert len(near.filter._flows) == MAX_FLOWS
     assert near.wait(WAIT) == []
     assert near.ack(7) == [7]
 

@@ -9,7 +9,7 @@ import pytest
 from linklayer.classify import FAST
 from linklayer.slacp import ChannelOptions, ReedSolomon, Slacp, SlacpConfig
 from linklayer.slacp.frames import Ack, Data, Fec, Frame, Sync
-from linklayer.slacp.receiver import FastReceiver
+from linklayer.slacp.receiver import ArqReceiver, FastReceiver
 from linklayer.slacp.stats import SlacpCounters
 from linklayer.slacp.wire import emit, parse
 from tests.harness.octets import changed
@@ -280,6 +280,17 @@ def test_a_fast_channel_remembers_a_window_of_numbers(in_order: bool) -> None:
     assert [int(packet) for packet, _ in delivered] == expected
     assert (stats.delivered, stats.refused) == (len(expected), 8 - len(expected))
     assert (stats.duplicates, stats.abandoned) == (5, 34)
+
+
+@pytest.mark.parametrize(("others", "repaired"), [(255, [b"p"]), (256, [])])
+def test_blocks_of_two_windows_are_remembered(others: int, repaired: list[bytes]) -> None:
+    config, code, delivered = SlacpConfig(window=1024, block_frames=8), ReedSolomon(), deque[tuple[Any, int]]()
+    receiver = ArqReceiver(0, 0, config, code, SlacpCounters(), delivered)
+    [shard] = code.encode([(0, b"p"), (1, b"q")], 1)
+    for block in range(others + 1):
+        receiver.handle_fec(Fec(1, 0, 2, 0, block, 2, 2, shard))
+    receiver.handle_data(Data(1, 0, 3, 1, 1, b"q", True, 0, 1))
+    assert [packet for packet, _ in delivered][:1] == repaired
 
 
 def test_channels_are_numbered_apart_and_a_fast_packet_overtakes() -> None:

@@ -3,6 +3,7 @@
 import re
 import struct
 from dataclasses import fields
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -135,6 +136,16 @@ def test_another_version_or_type_is_refused_by_name() -> None:
     for first in (0x00, 0x10, 0x16, 0x1F, 0x21, 0xF1):
         with pytest.raises(FrameError, match=f"{first:#04x}"):
             parse(sealed(bytes((first, *bytes(17)))))
+
+
+@pytest.mark.parametrize("flags", range(16))
+def test_each_frame_has_its_own_flags(flags: int) -> None:
+    def parsed(kind: int, body: bytes = b"") -> Any:
+        return parse(sealed(struct.pack(">BBHIIIH", 0x10 | kind, 0x30 | flags, len(body), 1, 2, 3, 0), body))
+
+    ack, hello, data = parsed(wire.TYPE_ACK), parsed(wire.TYPE_HELLO, bytes(4)), parsed(wire.TYPE_DATA, bytes(4))
+    assert (ack.channel, ack.repeat, hello.established) == (3, bool(flags & 4), bool(flags & 8))
+    assert (data.retransmission, data.block) == (bool(flags & 1), 0 if flags & 3 == 3 else None)
 
 
 def test_overhead_is_what_the_constants_say() -> None:

@@ -8,14 +8,16 @@ Rules, stated before anything was drawn
 - Each mutant that the operators without arguments can make in `FOLDERS` is as likely as every other.
 - These are no mutants: a text that does not compile, or compiles to the same code; a change in an annotation, or below
   `if TYPE_CHECKING`; the removal of a decorator that is there for mypy and mypyc (`_SILENT`); a change of the `*` in a
-  signature, which cosmic-ray takes for a product; `slots` of a dataclass, which is a matter of memory; `is` in place of
-  `==`, and `is not` of `!=`, which CPython gives the same meaning for small numbers and other constants.
+  signature, which cosmic-ray takes for a product; `slots` of a dataclass, which is a matter of memory; `is` and
+  `is not` in place of a comparison of values, for numbers are identical or not by CPython's leave; `+` or `^` in place
+  of `|` between two names in capitals, flags whose bits are different.
 """
 
 import ast
 import importlib
 import json
 import random
+import re
 import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -26,7 +28,8 @@ FOLDERS = (
     "linklayer", "channel", "hosts/tcp", "hosts/engine", "testbed/results", "testbed/campaigns", "testbed/reports",
     "testbed/exports", "testbed/scenario",
 )  # fmt: skip
-_SAME = ("core/ReplaceComparisonOperator_Eq_Is", "core/ReplaceComparisonOperator_NotEq_IsNot")
+_IDENTITY = re.compile(r"core/ReplaceComparisonOperator_(Eq|NotEq|Lt|LtE|Gt|GtE)_(Is|IsNot)$")
+_UNION = re.compile(r"core/ReplaceBinaryOperator_BitOr_(Add|BitXor)$")
 _SILENT = {"override", "final", "overload", "abstractmethod", "mypyc_attr", "trait"}
 
 _Place = tuple[int, int]
@@ -59,7 +62,7 @@ def _places(root: Path) -> Iterator[tuple[str, str, int, _Place]]:
     plugins, trees = (importlib.import_module(f"cosmic_ray.{name}") for name in ("plugins", "ast"))
     operators = {name: plugins.get_operator(name) for name in sorted(plugins.operator_names())}
     made: dict[str, Any] = {
-        name: make() for name, make in operators.items() if not make.arguments() and name not in _SAME
+        name: make() for name, make in operators.items() if not make.arguments() and not _IDENTITY.match(name)
     }
     for folder in FOLDERS:
         for path in sorted((root / folder).rglob("*.py")):
@@ -71,6 +74,10 @@ def _places(root: Path) -> Iterator[tuple[str, str, int, _Place]]:
                 for node in nodes:
                     for start, _ in operator.mutation_positions(node):
                         is_marker = getattr(node.parent, "type", "") == "parameters"
+                        if _UNION.match(name):
+                            # the leaves on both sides
+                            around = node.get_previous_leaf().value, node.get_next_leaf().value
+                            is_marker |= all(leaf.isupper() for leaf in around)
                         if not is_marker and not any(first <= start < last for first, last in silent):
                             yield str(path.relative_to(root)), name, occurrence, start
                         occurrence += 1

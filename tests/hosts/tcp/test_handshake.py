@@ -3,7 +3,7 @@
 import pytest
 
 from hosts.tcp.connection import reset_for
-from tcpip.segment import ACK, RST, SYN, Segment
+from tcpip.segment import ACK, FIN, RST, SYN, Segment
 from tests.hosts.tcp.script import FLOW, PLAIN, Case, MakeScript, by_script
 
 
@@ -109,6 +109,13 @@ def test_what_has_no_connection_is_reset(segment: Segment, seq: int, ack: int, f
     assert answer is not None
     assert (answer.flow, answer.seq, answer.ack, answer.flags) == (FLOW.reversed(), seq, ack, flags)
     assert reset_for(answer) is None
+
+
+def test_a_segment_without_flags_is_ignored(script: MakeScript) -> None:
+    s = script(PLAIN, connected=False)
+    s.connect(sends=["S 0:0"])
+    s.connection.handle_segment(Segment(FLOW.reversed(), 1, 7, FIN, 1000), s.now)
+    assert (s.state, s.connection.poll_segment(s.now)) == ("SYN-SENT", None)
 
 
 def test_a_connection_is_opened_once(script: MakeScript) -> None:

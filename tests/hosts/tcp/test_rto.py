@@ -1,9 +1,15 @@
 """RFC 6298: computing the retransmission timeout, and managing its timer."""
 
+import hashlib
+from random import Random
+
 import pytest
 
-from common.units import MS
+from common.units import MS, SECOND
+from hosts.tcp.bsd import BsdRto
 from hosts.tcp.config import TcpConfig
+from hosts.tcp.options import TimerOptions
+from hosts.tcp.rto import RtoEstimator
 from tests.hosts.tcp.script import PLAIN, Case, MakeScript, by_script
 
 #: so small a minimum that the formula shows
@@ -92,3 +98,18 @@ def test_an_ack_restarts_the_timer_if_it_is_of_new_data(script: MakeScript, ack:
     s.write(2000, sends=["1:1001", "1001:2001"])
     s.inject(400, f"ack {ack}")
     s.expect(expires_ms, f"{ack}:{ack + 1000}")
+
+
+@pytest.mark.parametrize(("make", "fingerprint"), [(RtoEstimator, "29e7f61ef6906c8f"), (BsdRto, "272a9b23e056a681")])
+def test_timers_are_what_they_were(make: type[RtoEstimator], fingerprint: str) -> None:
+    rto, rng, now, found = make(TimerOptions(tick_ns=500 * MS, clock_phase_ns=123 * MS)), Random(1), 7 * SECOND, []
+    for step in range(300):
+        if step % 40 < 8:
+            rto.back_off()
+        elif step == 150:
+            rto.restart(3 * SECOND)
+        else:
+            rto.handle_acked(now - rng.choice((3, 90, 110, 400, 2_000, 9_000)) * MS, now)
+        found.append((rto.rto_ns, rto.srtt_ns, rto.rttvar_ns, rto.expiry(now), rto.after(now, 200 * MS)))
+        now += rng.randrange(1, 900) * MS
+    assert hashlib.sha256(repr(found).encode()).hexdigest()[:16] == fingerprint
