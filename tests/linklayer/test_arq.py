@@ -185,11 +185,18 @@ def test_acknowledgement_tells_of_the_64_numbers_before_it(apart: int, acks: lis
 
 def test_frames_and_acknowledgements_that_cannot_be_are_counted_together() -> None:
     link = arq(1)
+    link.handle_packet(b"p", 0)
+    sent = link.poll_frame(0)
+    assert isinstance(sent, Data)
     for seq in (0, MAX_WINDOW, MAX_WINDOW + 1, MAX_WINDOW + 2):
         link.handle_frame(Data(1, 0, seq, 0, b"x"), 0)
-    for session in (8, 9):
-        link.handle_frame(Ack(session, 5, 0), 0)
-    assert (link.counters().refused, link.counters().delivered, link.counters().sessions) == (5, 1, 1)
+    # of other sessions, and of a packet that was not sent
+    for session, seq in ((sent.session - 1, 0), (sent.session + 1, 0), (sent.session, 1)):
+        link.handle_frame(Ack(session, seq, 0), 0)
+    counters = link.counters()
+    assert (counters.refused, counters.delivered, counters.sessions, counters.useful_bytes) == (6, 1, 1, 0)
+    link.handle_frame(Ack(sent.session, 0, 0), 0)
+    assert (link.counters().refused, link.counters().useful_bytes) == (6, 1)
 
 
 @pytest.mark.parametrize("octets", [bytes(10), bytes(40), b"\xaf" + bytes(30)])

@@ -133,6 +133,8 @@ def test_new_connection_or_reset_forgets_the_flow(access: Access, scheme: str, w
     s = flowing(access, scheme)
     s.play(f"> 1 2 3 4  {word}")
     assert s.filter._cache.nbytes == 0
+    # only a SYN of the data's sender begins another
+    assert len(s.filter._cache.flows) == ("> " in word and "SYN" in word)
     s.play("+60s  rest")
 
 

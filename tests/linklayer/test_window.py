@@ -142,6 +142,16 @@ def test_closed_connections_give_their_share_back(access: Access) -> None:
 
 
 @by_access
+def test_answer_within_the_first_window_opens(access: Access) -> None:
+    filter_ = make(access)
+    for port, ack in enumerate((1, 65_536, 65_537, 0)):
+        host = Host(filter_, access, port)
+        host.says(0, 65_535, flags=SYN | ACK)
+        host.hears(0, ack=ack)
+    assert len(filter_._open) == 2
+
+
+@by_access
 def test_idle_connection_counts_again_with_its_next_segment(access: Access) -> None:
     filter_ = make(access, idle_s=1)
     idle, busy = Host(filter_, access), Host(filter_, access, 2)

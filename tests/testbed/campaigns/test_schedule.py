@@ -45,6 +45,7 @@ def test_fixed_replications_come_point_by_point() -> None:
 
 def test_real_time_runs_wait_apart() -> None:
     schedule = Schedule(plan(set={"tcp": "user:sack"}, sweep={"grid": {"tier": ["model", "emulated"]}}), {})
+    assert schedule.left == {False: 3, True: 3}
     assert [run.point.index for run in iter(lambda: schedule.poll(real_time=False), None)] == [0, 0, 0]
     assert [run.point.index for run in iter(lambda: schedule.poll(real_time=True), None)] == [1, 1, 1]
 
