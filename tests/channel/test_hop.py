@@ -80,7 +80,7 @@ class Steps(Capacity):
             self.rate = self.steps.pop(0)[1]
 
 
-class Spans(NoErrors):
+class Spans(ErrorModel):
     """Loses frames of 2000 octets, and keeps the times and sizes that it is asked about."""
 
     def __init__(self) -> None:

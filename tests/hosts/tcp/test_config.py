@@ -19,7 +19,7 @@ from hosts.tcp.config import TcpConfig
         ({"receive_buffer": 0}, "receive_buffer is 0: must be above 0"),
         ({"recovery": "vegas"}, "recovery is 'vegas': must be one of fack, newreno, .*"),
         ({"growth": "westwood"}, "growth is 'westwood': must be one of cubic, cubic-linux, .*standard"),
-        ({"growth": "cubic", "beta": 1}, "beta is 1: must be below 1"),
+        ({"growth": "cubic", "beta": 1.5}, "beta is 1.5: must be below 1"),
         ({"beta": 0.5}, "beta: this TCP has no such option"),
         ({"tick_ns": -1}, "tick_ns is -1: must be 0 or more"),
         ({"data_retries": -1}, "data_retries is -1: must be 0 or more"),

@@ -23,7 +23,7 @@ from flowgraphs.levels import path_gain_db
 from flowgraphs.phys import make_phy
 from flowgraphs.recording import write
 from flowgraphs.transceiver import Transceiver
-from hosts.kernel import network
+from hosts.kernel.ownership import Registry
 from testbed.cli import app
 from testbed.cli.options import device_settings
 from testbed.errors import FadelabError
@@ -118,8 +118,8 @@ def test_clean_removes_airs_of_dead_programs_but_not_in_dry_run(
     owner.stdin.close()
     owner.stdout.close()
     ours = {kept, used, dead}
-    monkeypatch.setattr(network, "leftovers", list)
-    monkeypatch.setattr(network, "clean", list)
+    monkeypatch.setattr(Registry, "leftovers", lambda registry: [])
+    monkeypatch.setattr(Registry, "clean", lambda registry: [])
     names = Air.names
     monkeypatch.setattr(Air, "names", lambda: [name for name in names() if name in ours])
     with Air.create(used):
