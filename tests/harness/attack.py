@@ -5,6 +5,7 @@ and when it forgets everything, checks its rules after every step, and shrinks w
 `tests/conformance/test_attacks.py` runs each for a moment, `benchmarks.fuzz` for millions of shots.
 """
 
+from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Callable, Iterator
 from functools import partial
@@ -48,21 +49,22 @@ WORTH_COMPARING: Final = 200
 MOST_HELD, ARQ_MOST_HELD = 64 << 20, 16 << 20
 
 
-class Door:
+class Door(ABC):
     """One thing under attack; any method raises RuleBrokenError."""
 
+    @abstractmethod
     def shoot(self, rng: Random) -> None:
         """Hand over one hostile input, and let the valid flows go on for a moment."""
-        raise NotImplementedError
 
-    def forget(self) -> None:
+    def forget(self) -> None:  # noqa: B027 (a restart may cost data)
         """Restart it, if a restart costs no data."""
 
+    @abstractmethod
     def check(self) -> None:
         """Check its bounds."""
 
-    def finish(self) -> None:
-        """Check what the valid flows have got in the end."""
+    def finish(self) -> None:  # noqa: B027 (a door may have no valid flow)
+        """Check the octets that the valid flows have got in the end."""
 
 
 def require(holds: bool, what: object) -> None:
