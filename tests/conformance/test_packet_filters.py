@@ -148,6 +148,16 @@ def test_a_transfer_behind_it_over_a_lossy_link_repeats_with_its_seed(name: str)
         assert down.residual_losses == down.corruption_losses
 
 
+@by_name
+@pytest.mark.parametrize("direction", ["up", "down"])
+def test_a_clean_link_is_left_alone(name: str, direction: str) -> None:
+    work = [{"kind": "bulk", "bytes": 60_000, "direction": direction}]
+    clean = simulate(model(link={"scheme": "none", "filters": name}, workloads=work))
+    assert clean.intact
+    for counted in clean.link.values():
+        assert (counted.retransmissions, counted.suppressed_dupacks, counted.residual_losses) == (0, 0, 0)
+
+
 def test_a_filter_that_is_unknown_or_there_twice_is_refused() -> None:
     with pytest.raises(ScenarioError, match=r"^sample: link: filters: 'nonsense' is unknown: choose from .*snoop"):
         scenario(link={"filters": ["nonsense"]})

@@ -13,6 +13,7 @@ A script is a text of words, which `BaseStation.play` plays:
     +20ms           this long passes
     @200ms 1 2      this long passes, and not before its end, to the nanosecond, are 1 and 2 put on the link again
     = 1 2           what was put on the link again since the last such word; at the end of a script it is nothing
+    ^ 1 1           ACKs held back that have left since the last such word; likewise
     ? 1:late        what was guessed since the last such word
     x 1             the link has given up the latest segment from place 1
     restart         the filter forgets everything
@@ -91,6 +92,8 @@ class BaseStation:
         self.first, self.flow, self.now = first, DATA, 0
         #: places of the segments that were put on the link again
         self.repaired: list[float] = []
+        #: numbers of ACKs that were held back and have left
+        self.released: list[float] = []
         #: by its place, the packet of data that a script has let pass last
         self.latest: dict[float, Any] = {}
         self._guesses: list[Guess] = []
@@ -109,7 +112,7 @@ class BaseStation:
 
     def segment(self, place: float, size: int = SIZE, flags: int = ACK, **fields: Any) -> Segment:
         payload = bytes(size) if size and isinstance(self.access, Octets) else None
-        return Segment(self.flow, self.number(place), 77, flags, 500, size, payload, ecn=ECT0, **fields)
+        return Segment(self.flow, self.number(place), 77, flags, 500, size, payload, **{"ecn": ECT0, **fields})
 
     def acknowledgement(
         self, place: float, *sack: Places, smart: float | None = None, size: int = 0, **fields: Any
@@ -146,9 +149,11 @@ class BaseStation:
 
     def from_link(self, segment: Any) -> Any | None:
         """Let a packet come over the link; return it as it leaves for the IP side, or None."""
-        passed = self.checked.take(self._packet(segment, "link"), self.now)
-        self._note(passed, None)
-        return passed.to_ip[0] if passed.to_ip else None
+        packet = self._packet(segment, "link")
+        passed = self.checked.take(packet, self.now)
+        own = next((found for found in passed.to_ip if found is packet), passed.to_ip[-1] if passed.to_ip else None)
+        self._note(passed, own)
+        return own
 
     def wait(self, ns: int) -> list[float]:
         """Let time pass, with all deadlines; return the places that were put on the link again."""
@@ -162,7 +167,7 @@ class BaseStation:
     def play(self, script: str) -> None:
         """Play a script, as the head of this file describes it."""
         seen = len(self.repaired)
-        for step in re.split(r"\s+(?=[<>=?@+]|x |rest)", script.strip()):
+        for step in re.split(r"\s+(?=[<>=?@+^]|x |rest)", script.strip()):
             command, *words = step.split()
             if time := _TIME.fullmatch(command):
                 ns = int(time[1]) * _UNITS[time[2]]
@@ -176,6 +181,9 @@ class BaseStation:
                 assert self.filter.next_deadline() is None
             elif command == "x":
                 self.filter.handle_given_up(self.latest[float(words[0])], self.now)
+            elif command == "^":
+                assert [f"{place:g}" for place in self.released] == words, step
+                self.released.clear()
             elif command == "?":
                 assert [f"{place:g}:{cause}" for place, cause in self.guesses()] == words, step
             elif command in (">", "<", ">>", "<<"):
@@ -187,7 +195,7 @@ class BaseStation:
             if command[0] in "@=":
                 assert [f"{place:g}" for place in self.repaired[seen:]] == words, step
                 seen = len(self.repaired)
-        assert self.repaired[seen:] == []
+        assert self.repaired[seen:] == self.released == []
 
     def _play_data(self, word: str, put: Callable[[Segment], Any]) -> None:
         parts, fields = _parts(word)
@@ -218,5 +226,10 @@ class BaseStation:
         return tagged(emit(segment) if octets else segment, side)
 
     def _note(self, passed: Passed, own: Any) -> None:
-        self.repaired += [self.place(self.view(packet).seq) for packet in passed.to_link if packet is not own]
+        others = [packet for packet in (*passed.to_link, *passed.to_ip) if packet is not own]
+        for segment in map(self.view, others):
+            if segment.flow == self.flow.reversed():
+                self.released.append(self.place(segment.ack))
+            else:
+                self.repaired.append(self.place(segment.seq))
         self._guesses += passed.guesses

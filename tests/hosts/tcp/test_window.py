@@ -2,7 +2,6 @@
 
 import pytest
 
-from common.units import SECOND
 from tests.hosts.tcp.script import PLAIN, Case, MakeScript, by_script
 
 
@@ -93,21 +92,6 @@ def test_an_older_segment_does_not_set_the_window(script: MakeScript, older: str
     s.inject(200, "1:1001 ack 1001 win 2000", sends=...)
     s.inject(210, older)
     assert (len(s.skip()) > 1) is taken
-
-
-def test_a_zero_window_is_probed_with_backoff(script: MakeScript) -> None:
-    # section 3.8.6.1: first after an RTO, then ever more slowly
-    s = script(PLAIN.but(max_rto_ns=5 * SECOND), window=2000)
-    s.write(5000, sends=["1:1001", "1001:2001"])
-    s.inject(200, "ack 2001 win 0", sends=[])
-    for at_ms in (1200, 3200, 7200, 12_200, 17_200):
-        s.expect(at_ms, "2001:2002")
-        s.inject(at_ms + 100, "ack 2001 win 0")
-    assert s.connection.counters.zero_window_probes == 5
-    # duplicates of probes are no losses
-    assert (s.connection.counters.timeouts, s.connection.counters.fast_retransmits, s.ssthresh) == (0, 0, None)
-    # as long as it is answered, for ever
-    assert s.connection.error is None
 
 
 @pytest.mark.parametrize("ack", [1001, 1002])
