@@ -1,6 +1,6 @@
 // liquid-dsp's objects, owned.
 //
-// Read first: liquid.h, "ofdmframegen", "packetizer" and "modemcf".
+// Read first: liquid.h, "packetizer" and "modemcf".
 //
 // Rules kept: objects are made and ended under `global_lock`, because FFTW's planner, which they call, is not
 // thread-safe. Schemes are looked up by liquid's own names, whose numbers are not part of its interface.
@@ -38,6 +38,5 @@ using Owned = std::unique_ptr<std::remove_pointer_t<Handle>, Ended<End>>;
 using Packetizer = Owned<packetizer, packetizer_destroy>;
 using FftPlan = Owned<fftplan, fft_destroy_plan>;
 using Modem = Owned<modemcf, modemcf_destroy>;
-using MSequence = Owned<msequence, msequence_destroy>;
 
 }  // namespace gr::fadelab::ofdm

@@ -17,17 +17,6 @@ void scale(Sample* samples, std::size_t count, float by) {
     volk_32f_s32f_multiply_32f(values, values, by, static_cast<unsigned>(2 * count));
 }
 
-// A squared sine.
-std::vector<float> taper_of(std::size_t size) {
-    std::vector<float> taper(size);
-    for (std::size_t i = 0; i < size; ++i) {
-        const float at = (static_cast<float>(i) + 0.5F) / static_cast<float>(size);
-        const float sine = std::sin(static_cast<float>(M_PI_2 * at));
-        taper[i] = sine * sine;
-    }
-    return taper;
-}
-
 // What liquid draws from rand() for a frame: as much as the last symbols of header and payload can need.
 std::vector<unsigned> draws(std::size_t count) {
     const std::lock_guard<std::mutex> held(global_lock());
@@ -53,7 +42,6 @@ Modulator::Modulator(const Format& format, const Modulation& modulation, const F
       amplitude_(1.0F / std::sqrt(static_cast<float>(format.active().size()))),
       points_(points_of(modulation_)),
       header_points_(points_of(header_modulation_)),
-      taper_(taper_of(format.taper())),
       fill_(draws(2 * format.data().size())),
       fft_(format.subcarriers(), Fft::Direction::backward),
       postfix_(format.taper()) {
@@ -82,10 +70,11 @@ void Modulator::modulate(const std::uint8_t* frame, std::size_t nbytes, std::vec
     label(modulation_);
     write(points_, to);
 
-    for (std::size_t i = 0; i < taper_.size(); ++i) {
-        to[i] = postfix_[i] * taper_[taper_.size() - 1 - i];
+    const std::vector<float>& taper = training_.taper;
+    for (std::size_t i = 0; i < taper.size(); ++i) {
+        to[i] = postfix_[i] * taper[taper.size() - 1 - i];
     }
-    scale(to, taper_.size(), rms_);
+    scale(to, taper.size(), rms_);
 }
 
 Modulator::Points Modulator::points_of(const Modulation& modulation) const {
@@ -148,10 +137,11 @@ void Modulator::write_symbol(Sample* to) {
     const Sample* symbol = fft_.out();
     std::copy_n(symbol + fft_.size() - prefix, prefix, to);
     std::copy_n(symbol, fft_.size(), to + prefix);
-    for (std::size_t i = 0; i < taper_.size(); ++i) {
-        to[i] = to[i] * taper_[i] + postfix_[i] * taper_[taper_.size() - 1 - i];
+    const std::vector<float>& taper = training_.taper;
+    for (std::size_t i = 0; i < taper.size(); ++i) {
+        to[i] = to[i] * taper[i] + postfix_[i] * taper[taper.size() - 1 - i];
     }
-    std::copy_n(symbol, taper_.size(), postfix_.begin());
+    std::copy_n(symbol, taper.size(), postfix_.begin());
     scale(to, format_.symbol_samples(), rms_);
 }
 

@@ -53,7 +53,6 @@ private:
     float amplitude_;    // of a subcarrier
     Points points_;
     Points header_points_;
-    std::vector<float> taper_;    // of a symbol's beginning; turned around, of its end
     std::vector<unsigned> fill_;  // of a frame's header and payload
     std::size_t filled_ = 0;      // how many of these a frame has used
     std::size_t pilot_ = 0;       // how many pilots a frame has had, modulo their sequence

@@ -1,6 +1,9 @@
 // What a receiver knows beforehand: the training symbols S0 and S1, and the pilots.
 //
-// Read first: format.hpp; liquid's ofdmframegen, which they are asked of.
+// Read first: format.hpp; liquid's ofdmframegen (release 1.5), whose symbols these are, sample by sample.
+//
+// Rules kept: the sequences are our own. liquid's default m-sequences are others from release 1.6 on, and a station with
+// those would be deaf to this one.
 
 #pragma once
 
@@ -18,6 +21,8 @@ struct Training {
     std::vector<Sample> samples;
     // What overlaps the next symbol: the first samples of S1, as many as the taper has.
     std::vector<Sample> postfix;
+    // A symbol's rise at its beginning.
+    std::vector<float> taper;
     // 1, -1, or 0 for an empty subcarrier: S0 by even subcarriers, the odd ones being empty; S1 by subcarriers.
     std::vector<float> s0;
     std::vector<float> s1;
