@@ -18,20 +18,20 @@ import tempfile
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.mutants.making import FOLDERS, ROOT
-from tests.mutants.running import ERROR, KILLED, Bench, Job, Outcome
+from tests.mutants.running import ERROR, KILLED, SURVIVED, Bench, Job, Outcome
 
 #: an environment with cosmic-ray and coverage.py
 _TOOLS = ROOT / ".build" / "mutation"
 _RECORD = _TOOLS / "record"
 #: recorded time of the tests that a mutant meets in each round: s
-_FIRST_S, _SECOND_S = 2.0, 25.0
+_FORKS_S, _FIRST_S, _SECOND_S = 20.0, 2.0, 25.0
 #: processor time and wall clock of a round beyond which a mutant hangs: times the recorded time, and s
 _PATIENCE, _GRACE_S, _WALL_S = 3, 8, 1500.0
 
@@ -61,14 +61,19 @@ class _Recording:
         self._sources = folder / "sources"
         #: by file and line
         self.tests: dict[str, dict[int, set[str]]] = defaultdict(lambda: defaultdict(set))
+        #: lines that run when the tests are collected, by file
+        self.imported: dict[str, set[int]] = defaultdict(set)
         for path in folder.glob("coverage.*"):
             with sqlite3.connect(path) as data:
                 rows = data.execute(
                     "select distinct file.path, abs(arc.tono), context.context from arc join file on file.id = file_id "
-                    "join context on context.id = context_id where context.context != ''"
+                    "join context on context.id = context_id"
                 )
                 for file, line, test in rows:
-                    self.tests[_relative(file)][line].add(test)
+                    if test:
+                        self.tests[_relative(file)][line].add(test)
+                    else:
+                        self.imported[_relative(file)].add(line)
 
     def find(self, mutant: Drawn, now: str) -> set[str]:
         """Return the tests that ran the mutant's line, or its function where the file is another by now; those that
@@ -113,6 +118,11 @@ class Record:
         found = set[str]().union(*(recording.find(mutant, now) for recording in self._recordings))
         known = {test for test in found & self.seconds.keys() if _is_there(test)}
         return sorted(known, key=lambda test: self.seconds[test])
+
+    def is_run_at_import(self, mutant: Drawn) -> bool:
+        """Whether a mutant's function is called while tests are collected."""
+        wanted = _function((ROOT / mutant.file).read_text(encoding="utf-8"), mutant.line)[1]
+        return any(wanted & recording.imported[mutant.file] for recording in self._recordings)
 
 
 def _relative(path: str) -> str:
@@ -178,7 +188,7 @@ def _job(mutant: Drawn, tests: Sequence[str], seconds: float) -> Job[Drawn]:
     limit = int(_PATIENCE * seconds + _GRACE_S)
     # a test that is not there any more must not end the run: its file is given, and the function chosen by the plugin
     kept = [test for test in tests if test.startswith("-") or _is_there(test)]
-    return Job(mutant, mutant.file, mutant.text, kept, limit, _WALL_S, (_InOrder(kept),))
+    return Job(mutant, mutant.file, mutant.text, kept, limit, _WALL_S, plugins=(_InOrder(kept),))
 
 
 @cache
@@ -212,7 +222,26 @@ def _round(
     return sorted(left, key=lambda mutant: mutant.number)
 
 
-def _run(seed: int, count: int, only: Sequence[int], workers: int) -> int:
+def _forked(mutants: Sequence[Drawn], record: Record, workers: int) -> Iterator[tuple[Drawn, Outcome]]:
+    """Run the mutants' tests in forks; yield the verdicts as they come."""
+    with tempfile.TemporaryFile("w+") as jobs:
+        for mutant in mutants:
+            tests, _ = _within(record.tests(mutant), record.seconds, _FORKS_S)
+            row = {"number": mutant.number, "file": mutant.file, "text": mutant.text, "tests": tests}
+            print(json.dumps(row | {"seconds": [record.seconds[test] for test in tests]}), file=jobs)
+        jobs.seek(0)
+        by_number = {mutant.number: mutant for mutant in mutants}
+        with subprocess.Popen(
+            [sys.executable, "-P", "-m", "tests.mutants.forking", str(workers)], cwd=ROOT, stdin=jobs,
+            stdout=subprocess.PIPE, stderr=(_TOOLS / "forks.log").open("w"), text=True,
+            env=os.environ | {"FADELAB_PURE": "1", "FADELAB_ROOT": str(ROOT), "PYTHONPATH": str(ROOT)},
+        ) as process:  # fmt: skip
+            for line in process.stdout or ():
+                number, verdict, seconds, by = json.loads(line)
+                yield by_number[number], Outcome(verdict, seconds, by)
+
+
+def _run(seed: int, count: int, only: Sequence[int], workers: int, only_forks: bool) -> int:
     made = subprocess.run(
         [str(_TOOLS / "bin" / "python"), "-W", "ignore", "-m", "tests.mutants.making", str(seed), str(count)],
         cwd=ROOT, check=True, capture_output=True, text=True,
@@ -224,30 +253,39 @@ def _run(seed: int, count: int, only: Sequence[int], workers: int) -> int:
     record = Record(_RECORD)
     verdicts: dict[int, str] = {}
 
+    def say(name: str, mutant: Drawn, outcome: Outcome) -> None:
+        verdicts[mutant.number] = outcome.verdict
+        place = f"{mutant.file}:{mutant.line}"
+        words = outcome.by if outcome.verdict == KILLED else mutant.difference()
+        print(f"{name:6} {mutant.number:3} {outcome.verdict:8} {outcome.seconds:6.1f} s  {place}  {words}", flush=True)
+
+    for mutant, outcome in _forked(mutants, record, workers):
+        say("forks", mutant, outcome)
+    left = [mutant for mutant in mutants if verdicts[mutant.number] != KILLED]
+    print(f"-- forks: {len(left)} of {count} survive", flush=True)
+    # in which the mutant was as in its file
+    complete = {m.number for m in left if verdicts[m.number] == SURVIVED and not record.is_run_at_import(m)}
+    if only_forks:
+        return 0
+
+    def forked(mutant: Drawn) -> list[str]:
+        return _within(record.tests(mutant), record.seconds, _FORKS_S)[0] if mutant.number in complete else []
+
     def first(mutant: Drawn) -> tuple[list[str], float]:
+        if mutant.number in complete:
+            return [], 0.0
         return _within(record.tests(mutant), record.seconds, _FIRST_S)
 
     def second(mutant: Drawn) -> tuple[list[str], float]:
         known = record.tests(mutant)
         starters = record.starters if mutant.file.startswith(("testbed/", "hosts/engine/")) else set()
-        tests = [*known[len(first(mutant)[0]) :], *sorted(starters - set(known))]
+        tests = [*known[len(forked(mutant) or first(mutant)[0]) :], *sorted(starters - set(known))]
         return _within(tests, record.seconds, _SECOND_S)
 
-    left: list[Drawn] = mutants
     with tempfile.TemporaryDirectory(prefix="fadelab-drawn-", ignore_cleanup_errors=True) as copies:
         bench = Bench(ROOT, Path(copies), workers)
         for name, choose in (("first", first), ("second", second)):
-
-            def say(mutant: Drawn, outcome: Outcome, name: str = name) -> None:
-                verdicts[mutant.number] = outcome.verdict
-                place = f"{mutant.file}:{mutant.line}"
-                words = outcome.by if outcome.verdict == KILLED else mutant.difference()
-                print(
-                    f"{name:6} {mutant.number:3} {outcome.verdict:8} {outcome.seconds:6.1f} s  {place}  {words}",
-                    flush=True,
-                )
-
-            left = _round(bench, left, choose, say)
+            left = _round(bench, left, choose, partial(say, name))
             print(f"-- {name}: {len(left)} of {count} survive", flush=True)
         # where pytest cannot even collect tests that it collects without the mutant, the program cannot be imported
         broken = [mutant for mutant in left if verdicts[mutant.number] == ERROR]
@@ -310,11 +348,12 @@ def main() -> int:
     run.add_argument("count", type=int)
     run.add_argument("--workers", type=int, default=1, help="mutants at a time (1)")
     run.add_argument("--only", metavar="N,N,...", help="these of the draw, counted from 0")
+    run.add_argument("--forks", action="store_true", help="end after the first round, which takes minutes")
     options = parser.parse_args()
     if options.command == "record":
         return _record(options.pytest)
     only = range(options.count) if options.only is None else [int(number) for number in options.only.split(",")]
-    return _run(options.seed, options.count, only, options.workers)
+    return _run(options.seed, options.count, only, options.workers, options.forks)
 
 
 if __name__ == "__main__":

@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Generic, TypeVar
 
 import pytest
+from typing_extensions import override
 
 T = TypeVar("T")
 
@@ -35,6 +36,8 @@ _LARGE = ("hypothesis.strategies", "numpy", "pydantic", "yaml", "xdist", "pytest
 _PR_SET_PDEATHSIG = 1
 
 KILLED, SURVIVED, ERROR = "killed", "survived", "error"
+#: exit status of a run that could not make its fault without an import
+IMPORT = 98
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,18 +63,31 @@ class Job(Generic[T]):
     #: processor time and wall clock after which the run has hung
     cpu_s: int
     wall_s: float
+    #: recorded processor time of each test
+    seconds: Sequence[float] = ()
     #: plugins for pytest
     plugins: Sequence[object] = ()
 
 
-class _Copy:
+class Place:
+    """Where one run at a time writes its output."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        path.mkdir()
+
+    def put(self, file: str | None, text: str) -> None:
+        """Make ready for a run with this file changed."""
+
+
+class _Copy(Place):
     """The tracked files in a folder of their own, with one of them changed at a time."""
 
     def __init__(self, root: Path, path: Path) -> None:
-        self._root, self.path = root, path
+        super().__init__(path)
+        self._root = root
         listed = subprocess.run(["git", "ls-files", "-z"], cwd=root, capture_output=True, check=True, text=True)
         files = [name for name in listed.stdout.split("\0") if name and (root / name).is_file()]
-        path.mkdir()
         subprocess.run(["cp", "--parents", "--no-dereference", *files, str(path)], cwd=root, check=True)
         built = root / ".build"
         for name in ("native", "vusrp"):
@@ -81,8 +97,9 @@ class _Copy:
         self._changed: str | None = None
         self._changes = 0
 
+    @override
     def put(self, file: str | None, text: str) -> None:
-        """Undo the last change, and make this one."""
+        # the last change is undone
         for name, content in ((self._changed, None), (file, text)):
             if name is not None:
                 path = self.path / name
@@ -100,33 +117,37 @@ class Bench:
 
     def __init__(self, root: Path, folder: Path, workers: int) -> None:
         self._root = root
-        self._copies = [_Copy(root, folder / str(number)) for number in range(workers)]
+        self._places: Sequence[Place] = [_Copy(root, folder / str(number)) for number in range(workers)]
         for name in _LARGE:
             importlib.import_module(name)
 
+    def work(self, path: Path, job: Job[T]) -> int:
+        """Do a job in a process of its own; return its exit status."""
+        return _pytest(path, self._root, job)
+
     def run(self, jobs: Iterator[Job[T]]) -> Iterator[tuple[Job[T], Outcome]]:
         """Yield each job with its outcome, as they end."""
-        running: dict[int, tuple[_Copy, Job[T], int, float]] = {}
-        free = list(self._copies)
+        running: dict[int, tuple[Place, Job[T], int, float]] = {}
+        free = list(self._places)
         try:
             while True:
                 while free and (job := next(jobs, None)) is not None:
-                    copy = free.pop()
-                    copy.put(job.file, job.text)
-                    pid = _fork(lambda copy=copy, job=job: _pytest(copy.path, self._root, job))  # type: ignore[misc]
-                    running[os.pidfd_open(pid)] = copy, job, pid, time.monotonic()
+                    place = free.pop()
+                    place.put(job.file, job.text)
+                    pid = _fork(lambda place=place, job=job: self.work(place.path, job))  # type: ignore[misc]
+                    running[os.pidfd_open(pid)] = place, job, pid, time.monotonic()
                 if not running:
                     return
                 ended, _, _ = select.select(list(running), [], [], 1.0)
-                for handle, (copy, job, pid, began) in list(running.items()):
+                for handle, (place, job, pid, began) in list(running.items()):
                     seconds = time.monotonic() - began
                     if handle not in ended and seconds < job.wall_s:
                         continue
                     status = _end(pid)
                     os.close(handle)
                     del running[handle]
-                    free.append(copy)
-                    output = (copy.path / "pytest.out").read_text(errors="replace")
+                    free.append(place)
+                    output = (place.path / "pytest.out").read_text(errors="replace")
                     yield job, judge(status if handle in ended else -signal.SIGKILL, output, seconds)
         finally:
             for handle, (_, _, pid, _) in running.items():
@@ -145,17 +166,22 @@ def _fork(call: Callable[[], int]) -> int:
         os._exit(99)
 
 
-def _pytest(copy: Path, root: Path, job: Job[T]) -> int:
-    """Run pytest in this process, a new one; return its exit status."""
+def become_run(folder: Path, memory_bytes: int = _MEMORY_BYTES) -> None:
+    """Make this process, a new one, a session of its own with its output in a folder, which ends with its parent."""
     os.setsid()
     ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
-    with (copy / "pytest.out").open("wb") as output, Path(os.devnull).open("rb") as nothing:
+    with (folder / "pytest.out").open("wb") as output, Path(os.devnull).open("rb") as nothing:
         os.dup2(nothing.fileno(), 0)
         for stream in (1, 2):
             os.dup2(output.fileno(), stream)
+    resource.setrlimit(resource.RLIMIT_AS, (memory_bytes, memory_bytes))
+
+
+def _pytest(copy: Path, root: Path, job: Job[T]) -> int:
+    """Run pytest in this process, a new one; return its exit status."""
+    become_run(copy)
     os.chdir(copy)
-    resource.setrlimit(resource.RLIMIT_AS, (_MEMORY_BYTES, _MEMORY_BYTES))
     resource.setrlimit(resource.RLIMIT_CPU, (job.cpu_s, job.cpu_s))
     bytecode = str(copy / ".build" / "pycache")
     sys.pycache_prefix = bytecode
@@ -189,5 +215,7 @@ def judge(status: int, output: str, seconds: float) -> Outcome:
         return Outcome(KILLED, seconds, blamed[1] if blamed else "a test pytest does not name")
     if status in (-signal.SIGKILL, -signal.SIGXCPU):
         return Outcome(KILLED, seconds, "no end in time")
+    if status == IMPORT:
+        return Outcome(ERROR, seconds, "import")
     last = output.strip().rsplit("\n", 1)[-1]
     return Outcome(ERROR, seconds, f"pytest ended with {status}: {last}")
