@@ -2,8 +2,8 @@
 
     python -m tests.mutants.forking WORKERS < jobs > verdicts        (JSON, one a line; tests.mutants.drawn starts it)
 
-In a fork the program's functions get the code of the mutant. Nothing is imported or collected again, so that
-a mutant takes the time of its tests. A mutant of code that runs at import (a constant, a default, a decorator) cannot be
+In a fork the functions of the program get the code of the mutant. Nothing is imported or collected again, so that a
+mutant takes the time of its tests. A mutant of code that runs at import (a constant, a default, a decorator) cannot be
 made so: `running.Bench` imports the program anew for it.
 """
 
