@@ -244,6 +244,35 @@ def test_a_dead_peer_is_given_up_after_its_time_and_not_before() -> None:
     assert ended == [(False, True), (True, False), (False, False)]
 
 
+@pytest.mark.parametrize("ident", [7, 1 << 31], ids=["lower", "higher"])
+@pytest.mark.parametrize("step", [-1, 1])
+def test_answer_to_a_peer_that_seeks_while_the_session_stands(ident: int, step: int) -> None:
+    """Only an offer beside our tag means that the peer has forgotten its own; an echo must be of the last offer."""
+    end = World().ends[A]
+    end.handle_hello(Hello(ident, ident + 1, 0, False, 0), 0)
+    asked = end.poll_hello()
+    assert asked is not None
+    assert end.handle_hello(Hello(ident, ident + 1, asked.offer, True, 0), 9)
+    assert (end.handshake_rtt_ns, end.poll_hello()) == (9, None)
+    ours, theirs = end.rx_tag, end.tx_tag
+    for offer, echo in ((theirs, ours), (theirs + step, ours - 1), (theirs + step, ours + 1), (theirs, 0)):
+        assert not end.handle_hello(Hello(ident, offer, echo, False, 0), 10)
+        told = end.poll_hello()
+        assert told is not None
+        assert (told.offer, told.echo, told.established) == (ours, theirs, True)
+    assert not end.handle_hello(Hello(ident, theirs + step, ours, False, 0), 20)
+    told = end.poll_hello()
+    assert told is not None
+    assert told.offer != ours
+    assert (told.echo, told.established) == (theirs + step, False)
+    for echo in (told.offer - 1, told.offer + 1, 0):
+        assert not end.handle_hello(Hello(ident, theirs + step, echo, True, 0), 30)
+    assert end.rx_tag == ours
+    # the same number, another object
+    assert end.handle_hello(Hello(ident, theirs + step, int(str(told.offer)), True, 0), 40)
+    assert (end.rx_tag, end.tx_tag, end.handshake_rtt_ns) == (told.offer, theirs + step, 20)
+
+
 def test_unanswered_hellos_come_at_doubling_intervals() -> None:
     end = World().ends[A]
     times, now = [], 0
@@ -252,6 +281,6 @@ def test_unanswered_hellos_come_at_doubling_intervals() -> None:
         assert end.poll_hello() is None
         times.append(now)
         now = end.next_deadline()
-        end.handle_deadline(now)
+        assert not end.handle_deadline(now), "no session ends"
     gaps = [(later - at) // 10**6 for at, later in pairwise(times)]
     assert gaps == [200, 400, 800, 1600, 2000, 2000]

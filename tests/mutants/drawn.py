@@ -222,11 +222,11 @@ def _round(
     return sorted(left, key=lambda mutant: mutant.number)
 
 
-def _forked(mutants: Sequence[Drawn], record: Record, workers: int) -> Iterator[tuple[Drawn, Outcome]]:
+def _forked(mutants: Sequence[Drawn], record: Record, workers: int, limit_s: float) -> Iterator[tuple[Drawn, Outcome]]:
     """Run the mutants' tests in forks; yield the verdicts as they come."""
     with tempfile.TemporaryFile("w+") as jobs:
         for mutant in mutants:
-            tests, _ = _within(record.tests(mutant), record.seconds, _FORKS_S)
+            tests, _ = _within(record.tests(mutant), record.seconds, limit_s)
             row = {"number": mutant.number, "file": mutant.file, "text": mutant.text, "tests": tests}
             print(json.dumps(row | {"seconds": [record.seconds[test] for test in tests]}), file=jobs)
         jobs.seek(0)
@@ -241,7 +241,7 @@ def _forked(mutants: Sequence[Drawn], record: Record, workers: int) -> Iterator[
                 yield by_number[number], Outcome(verdict, seconds, by)
 
 
-def _run(seed: int, count: int, only: Sequence[int], workers: int, only_forks: bool) -> int:
+def _run(seed: int, count: int, only: Sequence[int], workers: int, forks_s: float) -> int:
     made = subprocess.run(
         [str(_TOOLS / "bin" / "python"), "-W", "ignore", "-m", "tests.mutants.making", str(seed), str(count)],
         cwd=ROOT, check=True, capture_output=True, text=True,
@@ -259,13 +259,13 @@ def _run(seed: int, count: int, only: Sequence[int], workers: int, only_forks: b
         words = outcome.by if outcome.verdict == KILLED else mutant.difference()
         print(f"{name:6} {mutant.number:3} {outcome.verdict:8} {outcome.seconds:6.1f} s  {place}  {words}", flush=True)
 
-    for mutant, outcome in _forked(mutants, record, workers):
+    for mutant, outcome in _forked(mutants, record, workers, forks_s or _FORKS_S):
         say("forks", mutant, outcome)
     left = [mutant for mutant in mutants if verdicts[mutant.number] != KILLED]
     print(f"-- forks: {len(left)} of {count} survive", flush=True)
     # in which the mutant was as in its file
     complete = {m.number for m in left if verdicts[m.number] == SURVIVED and not record.is_run_at_import(m)}
-    if only_forks:
+    if forks_s:
         return 0
 
     def forked(mutant: Drawn) -> list[str]:
@@ -348,7 +348,7 @@ def main() -> int:
     run.add_argument("count", type=int)
     run.add_argument("--workers", type=int, default=1, help="mutants at a time (1)")
     run.add_argument("--only", metavar="N,N,...", help="these of the draw, counted from 0")
-    run.add_argument("--forks", action="store_true", help="end after the first round, which takes minutes")
+    run.add_argument("--forks", type=float, default=0.0, metavar="S", help="only the first round, of so much time")
     options = parser.parse_args()
     if options.command == "record":
         return _record(options.pytest)
