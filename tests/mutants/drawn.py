@@ -256,7 +256,7 @@ def _run(seed: int, count: int, only: Sequence[int], workers: int, forks_s: floa
     def say(name: str, mutant: Drawn, outcome: Outcome) -> None:
         verdicts[mutant.number] = outcome.verdict
         place = f"{mutant.file}:{mutant.line}"
-        words = outcome.by if outcome.verdict == KILLED else mutant.difference()
+        words = outcome.by if outcome.verdict == KILLED else f"{outcome.by} {mutant.difference()}"
         print(f"{name:6} {mutant.number:3} {outcome.verdict:8} {outcome.seconds:6.1f} s  {place}  {words}", flush=True)
 
     for mutant, outcome in _forked(mutants, record, workers, forks_s or _FORKS_S):

@@ -9,6 +9,7 @@ made so: `running.Bench` imports the program anew for it.
 
 import functools
 import gc
+import importlib
 import inspect
 import json
 import os
@@ -26,7 +27,7 @@ from typing import Any
 import pytest
 from typing_extensions import override
 
-from tests.mutants.making import ROOT
+from tests.mutants.making import FOLDERS, ROOT
 from tests.mutants.running import IMPORT, KILLED, SURVIVED, Bench, Job, Outcome, Place, become_run
 
 #: processor time and wall clock beyond which a test or a run hangs: times the recorded time, and s
@@ -68,6 +69,10 @@ class _Program:
     """The functions of the program in this process."""
 
     def __init__(self) -> None:
+        for folder in FOLDERS:
+            for path in (ROOT / folder).rglob("*.py"):
+                if not path.name.startswith("__"):
+                    importlib.import_module(".".join(path.relative_to(ROOT).with_suffix("").parts))
         everything = gc.get_objects()
         self._caches = [
             each
@@ -134,8 +139,8 @@ class _Forks(Bench):
         self._session.config.pluginmanager.register(failures)
         known = zip(job.tests, job.seconds, strict=True)
         chosen = [(item, seconds) for test, seconds in known for item in self._items.get(test, ())]
-        following = [item for item, _ in chosen[1:]]
-        for (item, seconds), after in zip(chosen, [*following, None], strict=True):
+        following = [*(item for item, _ in chosen[1:]), None]
+        for (item, seconds), after in zip(chosen, following, strict=False):
             limit = int(time.process_time() + PATIENCE * seconds + GRACE_S)
             resource.setrlimit(resource.RLIMIT_CPU, (limit, resource.RLIM_INFINITY))
             item.config.hook.pytest_runtest_protocol(item=item, nextitem=after)

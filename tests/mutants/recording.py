@@ -56,6 +56,10 @@ class Recorder:
         if item.get_closest_marker("slow") or "frozen" in name:
             # case by case, for each is a run of its own
             name = item.nodeid
+        if sys.gettrace() is None:
+            # a test before this one has traced for itself
+            self._coverage.stop()
+            self._coverage.start()
         if name != self._at:
             self._at = name
             self._coverage.switch_context(name)

@@ -3,7 +3,7 @@
 import pytest
 
 from hosts.tcp.connection import reset_for
-from tcpip.segment import ACK, FIN, RST, SYN, Segment
+from tcpip.segment import ACK, CWR, ECE, FIN, PSH, RST, SYN, URG, Segment
 from tests.hosts.tcp.script import FLOW, PLAIN, Case, MakeScript, by_script
 
 
@@ -109,6 +109,14 @@ def test_what_has_no_connection_is_reset(segment: Segment, seq: int, ack: int, f
     assert answer is not None
     assert (answer.flow, answer.seq, answer.ack, answer.flags) == (FLOW.reversed(), seq, ack, flags)
     assert reset_for(answer) is None
+
+
+@pytest.mark.parametrize("flags", [0, FIN, PSH, URG, ECE, CWR])
+def test_without_ack_a_segment_of_a_connection_is_dropped(script: MakeScript, flags: int) -> None:
+    # section 3.10.7.4, fifth
+    s = script(PLAIN)
+    s.connection.handle_segment(Segment(FLOW.reversed(), s.irs + 1, 0, flags, 1000, 500), s.now)
+    assert (s.state, s.connection.bytes_received, s.connection.poll_segment(s.now)) == ("ESTABLISHED", 0, None)
 
 
 def test_a_segment_without_flags_is_ignored(script: MakeScript) -> None:

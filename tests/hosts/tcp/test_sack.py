@@ -104,8 +104,9 @@ def test_sack(script: MakeScript, case: Case) -> None:
     case.play(script, SACK, initial_window=10, nbytes=100_000, peer="mss 1000 sackok")
 
 
-@pytest.mark.parametrize("edges", ["20001:21001", "10001:11001", "3001:2001", "2001:2001"])
-def test_blocks_of_what_was_never_sent_say_nothing(script: MakeScript, edges: str) -> None:
-    s = window_of(10, script, SACK, nbytes=10_000)
+@pytest.mark.parametrize("recovery", ["sack", "rack"])
+@pytest.mark.parametrize("edges", ["20001:21001", "10001:11001", "3001:11001", "3001:2001", "2001:2001"])
+def test_blocks_of_what_was_never_sent_say_nothing(script: MakeScript, edges: str, recovery: str) -> None:
+    s = window_of(10, script, SACK.but(recovery=recovery), nbytes=10_000)
     s.inject(200, *[f"ack 1 sack {edges}"] * 5, sends=[])
     assert s.ssthresh is None

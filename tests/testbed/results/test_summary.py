@@ -12,9 +12,11 @@ from hosts.engine.split_pairs import SplitCounters
 from hosts.workloads.bulk import Bulk
 from hosts.workloads.onoff_udp import OnOffUdp
 from hosts.workloads.short import Short
-from linklayer.station_counts import StationCounts
+from linklayer.station_counts import Lateness, StationCounts, StationFinal
 from telemetry.records import RECORD_TYPES
-from testbed.results.summary import FlowSummary, LinkSummary, Summary, rise, summarize_flow, summarize_link
+from testbed.results.summary import FlowSummary, LinkSummary, Summary, rise, summarize, summarize_flow, summarize_link
+from testbed.scenario.resolver import resolve
+from tests.harness.scenarios import scenario
 
 S = 1_000_000_000
 
@@ -182,6 +184,31 @@ def test_shares_are_never_of_nothing_nor_negative() -> None:
     idle = summarize_link(StationCounts(), StationCounts(), 0.0)
     assert (idle.throughput_bps, idle.per, idle.residual_per) == (0, 0, 0)
     assert summarize_link(COUNTS, replace(COUNTS, delivered=151), 4.0).residual_per == 0
+
+
+@pytest.mark.parametrize(
+    ("late", "fraction", "on_time"), [(3, 0.01, True), (4, 0.01, False), (1, 0, False), (0, 0, True)]
+)
+def test_summary_adds_up_flows_and_stations(late: int, fraction: float, on_time: bool) -> None:
+    twice = [{"kind": "bulk", "bytes": 1000}, {"kind": "bulk", "bytes": 1000}]
+    plan = resolve(scenario(workloads=twice, timing={"late_fraction": fraction}))
+    flows = [flow for work in plan.workloads for flow in work.ports().values()]
+    ends = (sender(), receiver()), (sender(started_ns=S, finished_ns=3 * S), receiver())
+    reports = [replace(report, flow=flow) for flow, each in zip(flows, ends, strict=True) for report in each]
+    finals = {
+        "up": StationFinal(counts=COUNTS, lateness=Lateness(events=100, late_events=late, max_ns=7_000_000)),
+        "down": StationFinal(counts=COUNTS, lateness=Lateness(events=200, late_events=0, max_ns=9_500_000)),
+    }
+    sent = {"up": [(0.0, 0.0), (10.0, 1e6)], "down": [(0.0, 0.0)]}
+    made = summarize(
+        plan, run="r", folder=None, reports=reports, finals=finals, sent_bits=sent, until_s=9.0, changes=0
+    )  # fmt: skip
+    assert (made.late_events, made.events, made.max_late_ms, made.on_time) == (late, 300, 9.5, on_time)
+
+    # from the first begin to the last end
+    assert (made.duration_s, made.goodput_bps) == (2.5, 6400)
+    assert (made.throughput_bps, made.capacity_bps) == (pytest.approx(1e5), 2_000_000)
+    assert (made.retransmissions, made.timeouts, made.finished, made.intact) == (6, 2, True, True)
 
 
 def test_rise_is_taken_between_the_points() -> None:

@@ -79,6 +79,7 @@ def test_data_completes_a_block_that_waits() -> None:
     assert not bench.decoder.handle_data(START)
     assert bench.waiting == 1
     bench.have(1030, 1035)
+    assert bench.waiting == 0
     assert bench.decoder.handle_data(START)
     assert bench.reassembly.take(START) == (1035, DATA)
 
