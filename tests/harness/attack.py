@@ -24,17 +24,15 @@ from linklayer.arq.frames import Ack, Data, Frame, emit, parse
 from linklayer.filters import FILTERS
 from linklayer.filters.filter import End, Filter, FilterPlugin
 from linklayer.filters.filtered import Filtered
-from linklayer.filters.window import MAX_FLOWS, MAX_OPENING, SharedWindow
 from linklayer.link import FrameError, Link, LinkContext
 from linklayer.plain import Plain, PlainFrame
 from linklayer.schemes import SCHEMES
-from tcpip import wire
 from tcpip.access import Access, Objects, Octets
 from tcpip.options import EXPERIMENTAL, LT_EXID, fec_option, report_option
-from tcpip.segment import ACK, FIN, RST, SYN, Flow, Option, Segment, SynOptions
+from tcpip.segment import ACK, RST, Option, Segment
 from tests.harness.attacked_network import MakeEnd, Network
 from tests.harness.attacker import Attacker
-from tests.harness.checked import Checked, RuleBrokenError, footprint, tagged
+from tests.harness.checked import RuleBrokenError, footprint
 from tests.hosts.tcp.pair import Pair, Path
 
 #: local retransmissions of one packet, and seconds after the last packet until nothing is due: limits of any filter
@@ -208,85 +206,7 @@ class FilterDoor(Door):
             require(idle_at - network.clock.now < LONGEST_S * SECOND, "something is due an hour after the attack")
 
 
-class WindowDoor(Door):
-    """Handshakes, resets and jumps in few flows, whole and mutated, at the filter `window`, beside a connection.
-
-    The valid connection keeps its share, a segment at least, and its edges. `attacker.py` draws packets for any filter;
-    few of those open a connection.
-    """
-
-    SHARED_BYTES, IDLE_NS = 8000, 500 * MS
-    VALID = Flow(9, 5001, 8, 80)
-    MSS, SCALE, ISS, IRS = 1000, 3, 2**32 - 5, 2**32 - 90_000
-    #: by how often: an ACK, a SYN, a SYN-ACK, FIN, RST, nonsense
-    FLAGS = (ACK, ACK, ACK, SYN, SYN | ACK, FIN | ACK, RST, RST | ACK, 0, SYN | FIN, 0xFF)
-    NUMBERS = (0, 1, 2, 1000, 0x7FFF_FFFF, 0x8000_0000, 0xFFFF_FFFF)
-    #: octets held beside the connections, and for each of them, at most
-    MOST = 100_000 + 1000 * (2 * MAX_FLOWS + MAX_OPENING)
-
-    def __init__(self, access: Access, seed: int) -> None:
-        self.filter = SharedWindow(access, self.SHARED_BYTES, self.IDLE_NS)
-        self.checked = Checked(Filtered(Plain(), [self.filter]), access)
-        self._access, self._octets, self._now, self._shots = access, isinstance(access, Octets), 0, 0
-        self._acked = self._edge = 0
-        syn = SynOptions(self.MSS, self.SCALE)
-        opened = self._offer(Segment(self.VALID, self.ISS, self._number(0), SYN | ACK, 65_535, syn=syn))
-        self._edge = opened.window
-        back = Segment(self.VALID.reversed(), self._number(0), self.ISS + 1 & MASK, ACK, 99)
-        self._offer(back, from_host=False)
-
-    def _number(self, octets: int) -> int:
-        return (self.IRS + 1 + octets) & MASK
-
-    def _offer(self, segment: Segment, *, from_host: bool = True, mutate: Random | None = None) -> Segment:
-        """Hand over a packet; return the segment that leaves."""
-        packet: Any = wire.emit(segment) if self._octets else segment
-        if mutate is not None and self._octets:
-            packet = mutated(mutate, packet)
-        passed = self.checked.take(tagged(packet, "ip" if from_host else "link"), self._now)
-        [left] = passed.to_link if from_host else passed.to_ip
-        return self._access.view(left) or segment
-
-    @override
-    def shoot(self, rng: Random) -> None:
-        # so that thousands open before the first is idle, and a pause now and then in which all are
-        self._now += rng.randrange(MS // 10) if rng.random() < 0.9999 else 2 * self.IDLE_NS
-        if rng.random() < 0.2:
-            # a connection that a peer of the attacker's opens, one of as many as are remembered several times over
-            flow, iss = Flow(1, 5002, 3, rng.getrandbits(12)), rng.getrandbits(32)
-            syn = SynOptions(rng.choice((536, 1000)), rng.randrange(15))
-            self._offer(Segment(flow, iss, rng.getrandbits(32), SYN | ACK, 65_535, syn=syn))
-            back = Segment(flow.reversed(), rng.getrandbits(32), iss + 1 & MASK, ACK, 65_535)
-            self._offer(back, from_host=False)
-        from_host = rng.random() < 0.5
-        self._offer(self._segment(rng, from_host), from_host=from_host, mutate=rng if rng.random() < 0.3 else None)
-        self._shots += 1
-        if self._shots % 50 == 0:
-            # all that was offered comes, and the host acknowledges it with its whole buffer
-            self._acked = self._edge
-            left = self._offer(Segment(self.VALID, self.ISS + 1 & MASK, self._number(self._acked), ACK, 65_535))
-            window = left.window << self.SCALE
-            require(self.MSS <= window <= self.SHARED_BYTES, f"the valid connection was offered {window} octets")
-            self._edge = self._acked + window
-
-    def _segment(self, rng: Random, from_host: bool) -> Segment:
-        """One of some two thousand flows; numbers that often fit those of the same flow before."""
-        if rng.random() < 0.3:
-            flow = Flow(1, 5002, 3, rng.getrandbits(12))
-        else:
-            flow = Flow(1, 5001, 2, rng.getrandbits(11) if rng.random() < 0.5 else rng.getrandbits(3))
-        flags = rng.choice(self.FLAGS)
-        syn = SynOptions(rng.choice((None, 1, 536, 65_535)), rng.choice((None, 0, 7, 14, 255))) if flags & SYN else None
-        seq, ack = (rng.choice(self.NUMBERS) if rng.random() < 0.9 else rng.getrandbits(32) for _ in range(2))
-        length, window = rng.choice((0, 0, 1000)), rng.choice((0, 1, 500, 8000, 65_535))
-        flow = flow if from_host else flow.reversed()
-        return Segment(flow, seq, ack, flags, window, length, bytes(length) or None, syn=syn)
-
-    @override
-    def check(self) -> None:
-        held = footprint(self.filter)
-        require(held <= self.MOST, f"{held} octets are held")
-        require(self.filter.next_deadline() is None, "something is due")
+# -- link ARQ ------------------------------------------------------------------------------------------------
 
 
 def mutated(rng: Random, octets: bytes) -> bytes:
@@ -300,9 +220,6 @@ def mutated(rng: Random, octets: bytes) -> bytes:
     for _ in range(rng.choice((1, 2, 4, 8))):
         broken[rng.randrange(len(broken))] ^= 1 << rng.randrange(8)
     return bytes(broken)
-
-
-# -- link ARQ ------------------------------------------------------------------------------------------------
 
 
 class ArqDoor(Door):
@@ -528,8 +445,6 @@ def doors() -> Iterator[tuple[str, Callable[[int], Door]]]:
     yield "arq", ArqDoor
     for blind in (True, False):
         yield f"lt_tcp, {'blind' if blind else 'forged'}", partial(LtTcpDoor, blind)
-    for access in (Octets(), Objects()):
-        yield f"window, {type(access).__name__.lower()}", partial(WindowDoor, access)
 
 
 _SEEDS = st.integers(0, MASK)

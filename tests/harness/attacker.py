@@ -63,7 +63,7 @@ _FLAGS: Final = (
 _PLANS: Final = (
     "data", "data", "data", "data", "hole", "again", "shift", "ack", "ack", "ack", "dup", "dup", "dup", "flood",
     "sack", "sack", "smart", "smart", "eln", "window", "datack", "flags", "back", "far", "middle", "wild", "stale",
-    "fill",
+    "fill", "open", "open",
 )  # fmt: skip
 #: conversations that go on at the same time
 _TALKS: Final = 200
@@ -257,6 +257,14 @@ class Talk:
         """An acknowledgement that ends within a segment."""
         self.una = self._edge(rng) + rng.randrange(-700, 700) & MASK
         return self._answer(rng, self.una)
+
+    def _open(self, rng: Random) -> Shot:
+        """A SYN-ACK and its acknowledgement, by turns."""
+        if self.left % 2:
+            self.una = self.nxt + 1 & MASK
+            return self._answer(rng, self.una)
+        syn = SynOptions(rng.choice((None, 1, 536, 1460)), rng.choice((None, 0, 7, 14, 255)), True)
+        return Shot("ip", Segment(self.flow, self.nxt, self.up, SYN | ACK, 65_535, syn=syn))
 
     def _wild(self, rng: Random) -> Shot:
         side: Side = "ip" if rng.random() < 0.5 else "link"

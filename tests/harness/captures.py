@@ -102,16 +102,13 @@ class Seen:
 class Evidence:
     """Of one connection with data towards the mobile end."""
 
-    #: data segments the channel took, of those on the air
+    #: data segments the channel took
     lost: int
-    sent: int
     #: dupacks that came over the air to the base station, and that it passed on
     dupacks_heard: int
     dupacks_passed: int
     #: those of the latter for a segment that the channel had taken and that was not acknowledged yet
     passed_during_repair: int
-    #: segments the fixed host sent again
-    resent_by_tcp: int
     #: the largest window the mobile host offered, in octets
     window: int
 
@@ -123,13 +120,6 @@ def evidence(air: Path, lan: Path, port: int) -> Evidence:
     lost = [each for each in data if "by the channel" in each.comment]
     heard = [each for each in on_air if each.from_port == port]
     passed = [each for each in on_lan if each.from_port == port]
-    resent, top = 0, None
-    for each in on_lan:
-        if each.from_port != port and each.length:
-            if top is not None and precedes(each.seq, top):
-                resent += 1
-            else:
-                top = each.seq + each.length
     during = [
         dupack
         for dupack in _dupacks(passed)
@@ -137,11 +127,9 @@ def evidence(air: Path, lan: Path, port: int) -> Evidence:
     ]
     return Evidence(
         lost=len(lost),
-        sent=len(data),
         dupacks_heard=len(_dupacks(heard)),
         dupacks_passed=len(_dupacks(passed)),
         passed_during_repair=len(during),
-        resent_by_tcp=resent,
         window=max(each.window for each in passed),
     )
 
