@@ -213,8 +213,15 @@ def test_mac_buffer_counts_the_frame_being_sent() -> None:
             [(1, 1_450)],
             [(795 * MS, 1_060 * MS)],
         ),
+        # 400 bits at 8 kbit/s, and 400 at 16
+        (
+            lambda: Steps(0, (100 * MS, 8_000), (150 * MS, 16_000)),
+            raw,
+            [(20 * MS, 100), (0, 100)],
+            [(100 * MS, 175 * MS), (175 * MS, 225 * MS)],
+        ),
     ],
-    ids=["constant rate", "demand"],
+    ids=["constant rate", "demand", "the rate changes"],
 )
 def test_error_model_gets_frames_in_order_with_their_airtime(
     make: Callable[[], Capacity], framing: Framing, frames: Traffic, airtimes: list[tuple[int, int]]
@@ -292,16 +299,6 @@ def test_frames_in_flight_have_left_and_not_arrived() -> None:
     assert [arrival.frame for arrival in hop.in_flight()] == [1, 2]
     assert [arrival.frame for arrival in drain(hop, 15_000)] == [1]
     assert [left.frame for left in hop.in_flight()] == [2]
-
-
-def test_error_model_sees_a_frame_from_its_first_bit_to_its_last_whatever_the_rate() -> None:
-    spans = Spans()
-    hop = make_hop(Steps(0, (100 * MS, 8_000), (150 * MS, 16_000)), error_model=spans)
-    for number in range(2):
-        hop.handle_frame(number, 100, 20 * MS)
-    hop.handle_deadline(SECOND)
-    # 400 bits at 8 kbit/s, and 400 at 16
-    assert spans.asked == [(100 * MS, 175 * MS, 100), (175 * MS, 225 * MS, 100)]
 
 
 def test_new_error_model_applies_from_the_frame_on_the_air() -> None:
