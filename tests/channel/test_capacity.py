@@ -94,15 +94,27 @@ def test_a_lone_packet_takes_one_vbdc_cycle() -> None:
         assert hop.frames == 1
 
 
+def granted(capacity: Rbdc | Vbdc, backlog: dict[int, int], superframes: int) -> dict[int, int]:
+    """Report these slots at superframes of 265 ms; return the slots granted in each superframe, where there are any.
+
+    What VBDC grants is served at once.
+    """
+    found = {}
+    for n in range(superframes):
+        if n in backlog:
+            capacity.handle_backlog(backlog[n] * 424, n * 265 * MS)
+        capacity.handle_deadline(n * 265 * MS)
+        if capacity.rate_bps():
+            found[n] = capacity.rate_bps() // 1_600
+            if isinstance(capacity, Vbdc):
+                capacity.handle_backlog(0, n * 265 * MS + 1)
+    return found
+
+
 def test_vbdc_waits_for_other_terminals() -> None:
     capacity = Vbdc(CEILING, VbdcOptions(wait_ms=(1000, 1000)), random.Random(0))
-    capacity.handle_backlog(424, 0)
-    while capacity.rate_bps() == 0:
-        deadline = capacity.next_deadline()
-        assert deadline is not None
-        capacity.handle_deadline(deadline)
-    # 0.5 s of signalling and 1 s of waiting end in the sixth superframe of 265 ms.
-    assert deadline == 6 * 265 * MS
+    # 0.5 s of signalling and 1 s of waiting end in the sixth superframe
+    assert granted(capacity, {0: 1}, 20) == {6: 1}
 
 
 def test_vbdc_requests_stay_in_order() -> None:
@@ -115,17 +127,8 @@ def test_vbdc_requests_stay_in_order() -> None:
             return self.waits.pop(0)
 
     capacity = Vbdc(CEILING, VbdcOptions(wait_ms=(0, 5000)), Waits())
-    for n, slots in enumerate((10, 30)):
-        capacity.handle_backlog(slots * 424, n * 265 * MS)
-        capacity.handle_deadline(n * 265 * MS)
-    rates = {}
-    for n in range(2, 25):
-        capacity.handle_deadline(n * 265 * MS)
-        rates[n] = capacity.rate_bps()
-        if rates[n]:
-            capacity.handle_backlog(0, n * 265 * MS + 1)
-    # The first is due at 5.5 s, in superframe 21; the second, sent without a wait, comes with it.
-    assert {n: rate for n, rate in rates.items() if rate} == {21: 30 * 1_600}
+    # the first is due at 5.5 s, in superframe 21; the second, sent without a wait, comes with it
+    assert granted(capacity, {0: 10, 1: 30}, 25) == {21: 30}
 
 
 @pytest.mark.parametrize("packets", [1, 2, 7])
@@ -151,13 +154,7 @@ def test_the_papers_mac_buffer_lets_vbdc_fill_the_link() -> None:
 
 
 def test_rbdc_reaches_its_ceiling_and_keeps_it() -> None:
-    capacity = Rbdc(CEILING, RbdcOptions())
-    rates = []
-    capacity.handle_backlog(10**9, 0)
-    for n in range(50):
-        capacity.handle_deadline(n * 265 * MS)
-        rates.append(capacity.rate_bps())
-    assert rates == [0, 0] + [CEILING] * 48
+    assert granted(Rbdc(CEILING, RbdcOptions()), {0: 10**7}, 50) == dict.fromkeys(range(2, 50), 80)
 
 
 @pytest.mark.parametrize("timeout_ms", [796, 1_000, 1_060])
@@ -176,14 +173,7 @@ def test_rbdc_rate_outlives_its_backlog_until_the_timeout(timeout_ms: int) -> No
 
 def test_rbdc_updates_replace_earlier_requests() -> None:
     capacity = Rbdc(CEILING, RbdcOptions(drain_ms=265))
-    for n, slots in enumerate((10, 80, 3, 200)):
-        capacity.handle_backlog(slots * 424, n * 265 * MS)
-        capacity.handle_deadline(n * 265 * MS)
-    rates = []
-    for n in (4, 5):
-        capacity.handle_deadline(n * 265 * MS)
-        rates.append(capacity.rate_bps())
-    assert rates == [3 * 1_600, CEILING]
+    assert granted(capacity, {0: 10, 1: 80, 2: 3, 3: 200}, 6) == {2: 10, 3: 80, 4: 3, 5: 80}
 
 
 @pytest.mark.parametrize(
