@@ -85,7 +85,7 @@ class StationConfig:
     side: Side
     #: for traces and recordings
     folder: str
-    #: network namespace; None: that of the process
+    #: network namespace of the TAP; None: that of the process
     namespace: str | None = None
     tap: str = TAP_NAME
     #: makes the random numbers of this start differ from those of earlier ones with the same seed: a peer that kept

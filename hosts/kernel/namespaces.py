@@ -3,7 +3,7 @@
 Read first: setns(2), network_namespaces(7), ip-netns(8) (for the `/run/netns` convention).
 
 Rules kept
-- Cheap to import (ctypes only): every station and agent process calls `enter` when it starts.
+- Cheap to import (ctypes only): every station and agent process comes by here when it starts.
 - `run_in` never moves the caller: a network namespace belongs to a thread, not to a process, so the work runs
   in a thread that enters the namespace and then ends.
 

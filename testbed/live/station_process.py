@@ -1,4 +1,4 @@
-"""One station of a run: `python -m testbed.live.station_process` joins a TAP to the medium, in its own namespace.
+"""One station of a run: `python -m testbed.live.station_process` joins a TAP, in a namespace of its own, to the medium.
 
 Messages (`hosts/messages.py`)
 
@@ -7,8 +7,9 @@ Messages (`hosts/messages.py`)
   radio `PhyRecord`, while watched `PhyView`, with packet filters at either end and without a radio `LossEvents`;
   `StationFinal` at the end, or `Error` and exit status 2.
 
-Rule kept: the station ends on `stop` and when its stdin closes, so a killed run leaves no station behind. It ignores
-SIGINT; on Ctrl-C the run ends it.
+Rules kept: the station ends on `stop` and when its stdin closes, so a killed run leaves no station behind. It ignores
+SIGINT; on Ctrl-C the run ends it. Only the TAP is in the namespace: the process stays in the host's network, where
+Ethernet devices are.
 """
 
 import gc
@@ -22,7 +23,7 @@ from random import Random
 from common.sides import STATIONS
 from common.units import MS
 from hosts.jsonlines import MessageReader, run_child, unexpected, write_message
-from hosts.kernel.namespaces import enter
+from hosts.kernel.namespaces import run_in
 from hosts.kernel.tap import Tap
 from hosts.messages import Go, LossEvents, Ready, Started, StationChange, StationConfig, Stop, ToProcess, Watch
 from linklayer.filters.filter import Guess, Loss
@@ -55,8 +56,6 @@ class StationProcess:
         self._side = side = config.side
         self._station = station = plan.stations[side]
         self._reader = reader
-        if config.namespace is not None:
-            enter(config.namespace)
         #: changes of the scenario so far
         self._changes = 0
         self._start = config.start
@@ -79,7 +78,7 @@ class StationProcess:
             self._capture = stack.enter_context(CapturedRadio(self._radio, context.folder, side, plan.scheme))
         queues = station.make_queues()
         self.loop = StationLoop(
-            port=stack.enter_context(Tap(config.tap, mtu=plan.mtu_bytes, descriptor=config.tun_fd)),
+            port=stack.enter_context(_open_tap(config, plan.mtu_bytes)),
             link=self.link,
             scheme=plan.scheme,
             radio=self._capture or self._radio,
@@ -215,6 +214,13 @@ class StationProcess:
             self._fates.handle(arrival)
         self._report(now)
         return StationFinal(counts=self._meter.counts(), lateness=self._radio.lateness)
+
+
+def _open_tap(config: StationConfig, mtu: int) -> Tap:
+    def open_here() -> Tap:
+        return Tap(config.tap, mtu=mtu, descriptor=config.tun_fd)
+
+    return open_here() if config.namespace is None else run_in(config.namespace, open_here)
 
 
 def serve(reader: MessageReader, config: StationConfig, pending: list[ToProcess]) -> None:

@@ -3,6 +3,7 @@
 A loaded machine may be late, so `on_time` is not asked for here; what is decoded does not depend on it.
 """
 
+import socket
 from collections.abc import Sequence
 from pathlib import Path
 from statistics import fmean, stdev
@@ -13,8 +14,10 @@ from scipy import stats
 from channel.replay import Outcome
 from channel.trace import read_trace
 from telemetry.parquet import read_records
+from testbed.live.children import ChildError
 from testbed.paths import root
 from testbed.results.summary import Summary
+from testbed.running import run_once
 from testbed.scenario.file import load
 from tests.harness.live_runs import folder_of, run_all
 from tests.harness.radios import needs_vusrp, needs_wifi
@@ -88,3 +91,15 @@ def test_the_wifi_scenario_runs(tmp_path: Path) -> None:
     [run] = run_all([load(root() / "scenarios" / "wifi-link.yaml", ("workloads.0.duration_s=4",))], tmp_path)
     assert (run.finished, run.intact, run.capacity_bps) == (True, True, 1_000_000)
     assert 100_000 < run.goodput_bps < 1_000_000
+
+
+def test_stations_reach_ethernet_devices_in_the_hosts_network(tmp_path: Path) -> None:
+    # where UHD looks for an N210 (USRP2_UDP_CTRL_PORT)
+    address = "127.77.88.99"
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as device:
+        device.bind((address, 49152))
+        device.setblocking(False)
+        told = scenario(tier="usrp", radio={"devices": [f"addr={address}", "addr=127.77.88.100"]})
+        with pytest.raises(ChildError, match="no USRP answers to 'addr="):
+            run_once(told, tmp_path, lambda progress: None)
+        assert len(device.recv(2048)) > 0
