@@ -1,24 +1,44 @@
 """Front ends: one channel of a USRP, virtual or real, as a GNU Radio source and sink.
 
-Read first: UHD's manual on device identification and on streaming; `flowgraphs/vusrp/README.md` on virtual
+Read first: UHD's manual on device identification, on tuning and on streaming; `flowgraphs/vusrp/README.md` on virtual
 ones. A virtual and a real USRP differ in the device arguments only.
 
-Rules kept: a setting that the device does not support, such as a sample rate, is an error before the start and is never
-replaced by another. Every exception of UHD becomes one line that names the device.
+Rules kept
+- A setting that the device does not have is an error before the start and is never replaced by another. Each setting
+  is made, read back and compared: the ranges of a device may change with a setting (a B200 chooses its master clock by
+  the sample rate), so they only word the message.
+- Every exception of UHD becomes one line that names the device.
 """
 
+import fcntl
 import math
 import os
 import re
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
+from pathlib import Path
+from typing import Annotated, Any
+
+from common.options import OneOf, Positive
+from flowgraphs.bands import BANDS_HZ, fault_of
 
 #: gr-uhd's sink sends one burst for every run of samples that begins with a tag of this name
 BURST_TAG = "packet_len"
-#: largest relative difference between the requested and the actual rate
+#: UHD's type of virtual USRPs
+_VIRTUAL = "vusrp"
+#: largest relative difference between a requested rate or clock and the actual one
 _RATE_TOLERANCE = 1e-6
+#: largest difference between a requested and an actual carrier: the numeric oscillator corrects the steps of the analog
+#: one in steps of 0.1 Hz or less (2^-32 of the master clock); the oscillators of two radios differ by kilohertz
+_TUNE_TOLERANCE_HZ = 10.0
+#: largest difference of gains, where the device's step is not larger: no amplifier has coarser steps in UHD's sources
+_GAIN_TOLERANCE_DB = 1.0
+#: largest relative difference of analog bandwidths
+_BANDWIDTH_TOLERANCE = 0.01
+#: time for oscillators to lock, as in UHD's examples
+_LOCK_S = 1.0
 _POLL_S = 0.05
 #: samples of about this duration come at a time from a receiver
 _LOT_S = 2e-3
@@ -26,25 +46,78 @@ _LOT_S = 2e-3
 _RECEIVE_TIMEOUT_S = 0.1
 #: after this time without samples the radio counts as stopped
 _STALL_S = 3.0
+#: an open descriptor of this folder, locked, keeps other programs of ours from looking for devices
+_USB_DEVICES = Path("/dev/bus/usb")
 
 
 class FrontEndError(RuntimeError):
     """A radio that does not answer, or a setting that it refuses; one line."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FrontEndOptions:
+    """Settings of a USRP beside sample rate, carriers and gains; none or empty: the device's own."""
+
+    #: rate of the clock that the sample rates divide; none: the device's default or choice
+    master_clock_hz: Positive | None = None
+    #: source of the 10 MHz reference, as `internal`, `external` or `gpsdo`; the radio must lock to it
+    clock_source: str | None = None
+    #: source of the second's pulse
+    time_source: str | None = None
+    channel: int = 0
+    #: subdevice specifications, as `A:0`
+    tx_subdevice: str | None = None
+    rx_subdevice: str | None = None
+    #: antenna ports
+    tx_antenna: str | None = None
+    rx_antenna: str | None = None
+    #: distance of the analog oscillators above the carriers, which puts their leakage outside the band
+    lo_offset_hz: float = 0.0
+    #: analog filters
+    bandwidth_hz: Positive | None = None
+    #: UHD's arguments of both streams, as `spp=200`
+    stream_args: str = ""
+    #: whether cables and attenuators join the radios; else a real one transmits in the bands of `region` only
+    cabled: bool = False
+    region: Annotated[str, OneOf(tuple(BANDS_HZ))] | None = None
+
+
 @dataclass(frozen=True, slots=True)
 class RadioSettings:
     """The settings of a USRP; gains None: the middle of the device's range."""
 
-    #: UHD device arguments, such as "type=b200" or "type=vusrp,air=lab,serial=V1"
+    #: UHD device arguments, such as "type=b200" or "type=vusrp,air=lab,serial=V1"; `clock_source`, `time_source` and
+    #: `master_clock_rate` take precedence over the options
     args: str
     rate_sps: float
     tx_hz: float
     rx_hz: float
     tx_gain_db: float | None = None
     rx_gain_db: float | None = None
-    channel: int = 0
-    antenna: str | None = None
+    options: FrontEndOptions = FrontEndOptions()
+
+    def argument(self, name: str) -> str | None:
+        """Return a device argument, or None."""
+        return arguments_of(self.args).get(name)
+
+    def check_band(self) -> None:
+        """Raise FrontEndError where a real device would radiate outside the region's bands."""
+        options = self.options
+        fault = fault_of(self.tx_hz, self.rate_sps, options.region, options.cabled)
+        if fault is not None and not is_virtual(self.args):
+            raise FrontEndError(f"USRP {self.args!r}: {fault}")
+
+
+def arguments_of(args: str) -> dict[str, str]:
+    """Return device arguments by their names."""
+    pairs = (part.partition("=") for part in args.split(","))
+    return {key.strip(): value.strip() for key, _, value in pairs}
+
+
+def is_virtual(args: str) -> bool:
+    """Whether these device arguments name a virtual USRP."""
+    arguments = arguments_of(args)
+    return "air" in arguments or arguments.get("type") == _VIRTUAL
 
 
 def end(graph: Any) -> None:
@@ -78,24 +151,76 @@ def wait_for(block: Any, samples: int, progress: Callable[[float], None], stall:
             raise FrontEndError(f"{stall} for {_STALL_S:.0f} s{remedy}")
 
 
-class Receiver:
+class _Half:
+    """One half of a device, set up; `block` is gr-uhd's, made by `make(uhd, args, stream_args)`."""
+
+    def __init__(
+        self,
+        settings: RadioSettings,
+        make: Callable[[Any, str, Any], Any],
+        hz: float,
+        gain_db: float | None,
+        antenna: str | None,
+        subdevice: str | None,
+    ) -> None:
+        self._settings, self._hz = settings, hz
+        uhd, options = _uhd(), settings.options
+        stream = uhd.stream_args(cpu_format="fc32", channels=[options.channel], args=options.stream_args)
+        try:
+            with _looking_for_devices():
+                block = self.block = make(uhd, _device_args(settings), stream)
+            _check_master_clock(block, settings)
+            _set_sources(block, settings)
+            if subdevice is not None:
+                block.set_subdev_spec(subdevice, 0)
+            _set_rate(block, settings.rate_sps)
+            if antenna is not None:
+                block.set_antenna(antenna)
+            _tune(block, hz, uhd.tune_request(hz, options.lo_offset_hz) if options.lo_offset_hz else hz)
+            if options.bandwidth_hz is not None:
+                _set_bandwidth(block, options.bandwidth_hz)
+            self.gain_db = _set_gain(block, gain_db)
+            if "lo_locked" in block.get_sensor_names() and not _locks(lambda: block.get_sensor("lo_locked").to_bool()):
+                raise RuntimeError(f"its oscillator does not lock at {hz / 1e6:g} MHz: choose another carrier")
+        except RuntimeError as error:
+            raise _explain(settings.args, error) from None
+
+    def check(self) -> None:
+        """Raise FrontEndError when a setting has moved since, as by the other half of a device with one clock."""
+        rate_sps, hz = self.block.get_samp_rate(), self.block.get_center_freq()
+        half, settings = type(self).__name__.lower(), self._settings
+        if not _close(rate_sps, settings.rate_sps):
+            raise FrontEndError(
+                f"USRP {settings.args!r}: its other half moved the {half}'s sample rate to {rate_sps:.10g}: set "
+                "radio.master_clock_hz to a multiple of the rate"
+            )
+        if not abs(hz - self._hz) <= _TUNE_TOLERANCE_HZ:
+            raise FrontEndError(
+                f"USRP {settings.args!r}: its other half moved the {half} to {hz / 1e6:.6f} MHz: choose other carriers"
+            )
+
+    def close(self) -> None:
+        """Release the device, and end a sink's event thread. Afterwards only the gain figures can be used."""
+        del self.block
+
+
+class Receiver(_Half):
     """The receiving half: `block` is the source of complex64 samples. Raises FrontEndError."""
 
     def __init__(self, settings: RadioSettings) -> None:
-        uhd = _uhd()
-        stream = uhd.stream_args(cpu_format="fc32", channels=[settings.channel])
-        try:
-            self.block = uhd.usrp_source(settings.args, stream)
-            if settings.antenna:
-                self.block.set_antenna(settings.antenna)
-            tuned = _set_up(self.block, settings.rate_sps, settings.rx_hz, settings.rx_gain_db)
-            # by default every packet of the device, of 0.1 to 1 ms, wakes all blocks behind the source
-            self.block.set_recv_timeout(_RECEIVE_TIMEOUT_S, False)
-            # a power of two, so that the lots of PHYs fit in
-            self.block.set_max_noutput_items(1 << max(round(math.log2(settings.rate_sps * _LOT_S)), 8))
-        except RuntimeError as error:
-            raise _explain(settings.args, error) from None
-        self.gain_db: float = tuned
+        options = settings.options
+        super().__init__(
+            settings,
+            lambda uhd, args, stream: uhd.usrp_source(args, stream),
+            settings.rx_hz,
+            settings.rx_gain_db,
+            options.rx_antenna,
+            options.rx_subdevice,
+        )
+        # by default every packet of the device, of 0.1 to 1 ms, wakes all blocks behind the source
+        self.block.set_recv_timeout(_RECEIVE_TIMEOUT_S, False)
+        # a power of two, so that the lots of PHYs fit in
+        self.block.set_max_noutput_items(1 << max(round(math.log2(settings.rate_sps * _LOT_S)), 8))
         gains = self.block.get_gain_range()
         self.gain_range_db: tuple[float, float] = gains.start(), gains.stop()
 
@@ -104,50 +229,140 @@ class Receiver:
         self.block.set_gain(gain_db)
         self.gain_db = self.block.get_gain()
 
-    def close(self) -> None:
-        """Release the device. Afterwards only the gain figures of this object can be used."""
-        del self.block
 
-
-class Transmitter:
+class Transmitter(_Half):
     """The transmitting half: `block` is the sink of bursts. Raises FrontEndError."""
 
     def __init__(self, settings: RadioSettings) -> None:
-        uhd = _uhd()
-        stream = uhd.stream_args(cpu_format="fc32", channels=[settings.channel])
-        try:
-            self.block = uhd.usrp_sink(settings.args, stream, BURST_TAG)
-            self.gain_db: float = _set_up(self.block, settings.rate_sps, settings.tx_hz, settings.tx_gain_db)
-        except RuntimeError as error:
-            raise _explain(settings.args, error) from None
+        settings.check_band()
+        options = settings.options
+        super().__init__(
+            settings,
+            lambda uhd, args, stream: uhd.usrp_sink(args, stream, BURST_TAG),
+            settings.tx_hz,
+            settings.tx_gain_db,
+            options.tx_antenna,
+            options.tx_subdevice,
+        )
 
-    def close(self) -> None:
-        """Release the device, and end its event thread. This object cannot be used afterwards."""
-        del self.block
+
+# -- settings ------------------------------------------------------------------------------------------------
 
 
-def _set_up(block: Any, rate_sps: float, hz: float, gain_db: float | None) -> float:
-    """Tune one half of a device; return its gain."""
-    nearest = block.get_samp_rates().clip(rate_sps, True)
-    if abs(nearest - rate_sps) <= _RATE_TOLERANCE * rate_sps:
+def _device_args(settings: RadioSettings) -> str:
+    clock_hz = settings.options.master_clock_hz
+    if clock_hz is None or settings.argument("master_clock_rate") is not None:
+        return settings.args
+    return f"{settings.args},master_clock_rate={clock_hz:.10g}"
+
+
+def _check_master_clock(block: Any, settings: RadioSettings) -> None:
+    argument = settings.argument("master_clock_rate")
+    wanted_hz = settings.options.master_clock_hz if argument is None else float(argument)
+    actual_hz = block.get_clock_rate(0)
+    if wanted_hz is not None and not _close(actual_hz, wanted_hz):
+        raise RuntimeError(
+            f"has no master clock of {wanted_hz / 1e6:g} MHz but one of {actual_hz / 1e6:g} MHz: set "
+            "radio.master_clock_hz to that, or leave it out"
+        )
+
+
+def _set_sources(block: Any, settings: RadioSettings) -> None:
+    """Set the sources of clock and time by calls: a B200 and an N210 take neither from the device arguments."""
+    options = settings.options
+    clock = settings.argument("clock_source") or options.clock_source
+    pulse = settings.argument("time_source") or options.time_source
+    # the other half of the device may have set it: to set it again restarts some clocks
+    if clock is not None and block.get_clock_source(0) != clock:
+        block.set_clock_source(clock, 0)
+    if pulse is not None and block.get_time_source(0) != pulse:
+        block.set_time_source(pulse, 0)
+    if (
+        clock not in (None, "internal")
+        and "ref_locked" in block.get_mboard_sensor_names(0)
+        and not _locks(lambda: block.get_mboard_sensor("ref_locked", 0).to_bool())
+    ):
+        raise RuntimeError(f"does not lock to its {clock} reference: check that 10 MHz arrive at its REF input")
+
+
+def _locks(locked: Callable[[], bool]) -> bool:
+    give_up_at = time.monotonic() + _LOCK_S
+    while not locked():
+        if time.monotonic() > give_up_at:
+            return False
+        time.sleep(_POLL_S)
+    return True
+
+
+def _set_rate(block: Any, rate_sps: float) -> None:
+    if rate_sps > 0:
         block.set_samp_rate(rate_sps)
-        nearest = block.get_samp_rate()
-    if not abs(nearest - rate_sps) <= _RATE_TOLERANCE * rate_sps:
+    if not _close(block.get_samp_rate(), rate_sps):
+        nearest = block.get_samp_rates().clip(rate_sps, True)
         raise RuntimeError(
             f"has no sample rate of {rate_sps:.10g}, the nearest is {nearest:.10g}: set the rate to that"
         )
+
+
+def _tune(block: Any, hz: float, request: Any) -> None:
     frequencies = block.get_freq_range()
     if not frequencies.start() <= hz <= frequencies.stop():
         span = f"{frequencies.start() / 1e6:.0f} to {frequencies.stop() / 1e6:.0f} MHz"
         raise RuntimeError(f"cannot be tuned to {hz / 1e6:g} MHz: choose from {span}")
-    block.set_center_freq(hz)
+    block.set_center_freq(request)
+    actual_hz = block.get_center_freq()
+    if not abs(actual_hz - hz) <= _TUNE_TOLERANCE_HZ:
+        raise RuntimeError(f"cannot be tuned to {hz / 1e6:.6f} MHz, but to {actual_hz / 1e6:.6f} MHz: choose that")
+
+
+def _set_bandwidth(block: Any, hz: float) -> None:
+    block.set_bandwidth(hz)
+    actual_hz = block.get_bandwidth()
+    if not abs(actual_hz - hz) <= _BANDWIDTH_TOLERANCE * hz:
+        raise RuntimeError(
+            f"has no analog bandwidth of {hz / 1e6:g} MHz but one of {actual_hz / 1e6:g} MHz: set "
+            "radio.bandwidth_hz to that, or leave it out"
+        )
+
+
+def _set_gain(block: Any, gain_db: float | None) -> float:
     gains = block.get_gain_range()
     if gain_db is None:
         gain_db = (gains.start() + gains.stop()) / 2
     if not gains.start() <= gain_db <= gains.stop():
         raise RuntimeError(f"has no gain of {gain_db:g} dB: choose from {gains.start():g} to {gains.stop():g}")
     block.set_gain(gain_db)
-    return float(block.get_gain())
+    actual_db = float(block.get_gain())
+    if not abs(actual_db - gain_db) <= max(gains.step(), _GAIN_TOLERANCE_DB):
+        raise RuntimeError(f"was given a gain of {gain_db:g} dB and has one of {actual_db:g} dB: set the gain to that")
+    return actual_db
+
+
+def _close(actual: float, wanted: float) -> bool:
+    return abs(actual - wanted) <= _RATE_TOLERANCE * wanted
+
+
+# -- UHD -----------------------------------------------------------------------------------------------------
+
+
+@contextmanager
+def _looking_for_devices() -> Iterator[None]:
+    """Let one of our processes at a time look for devices and open one.
+
+    UHD claims every B200 for a moment while it looks for one (`b200_find`), and overlooks those that another program
+    has claimed.
+    """
+    try:
+        descriptor = os.open(_USB_DEVICES, os.O_RDONLY | os.O_CLOEXEC)
+    except OSError:
+        # without USB there is nothing to claim
+        yield
+        return
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(descriptor)
 
 
 def _uhd() -> Any:

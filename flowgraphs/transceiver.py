@@ -65,6 +65,7 @@ class Transceiver(gr.top_block):
         # transmitter first: where a device shares settings, the receiver's hold
         self.tx = Transmitter(settings)
         self.rx = Receiver(settings)
+        self.tx.check()
         self._box = native().frame_box()
         transmitter, receiver = phy.transmitter(), phy.receiver()
         # that of PHY `ofdm` measures the samples itself: to wake one more thread would cost more

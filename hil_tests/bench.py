@@ -26,7 +26,7 @@ from typing import Any
 import pytest
 
 from flowgraphs.air import Air
-from flowgraphs.frontend import RadioSettings
+from flowgraphs.frontend import FrontEndOptions, RadioSettings
 from flowgraphs.levels import MIDDLE_GAIN_DB, path_gain_db
 from flowgraphs.phy import Phy, Received
 from flowgraphs.phys.ofdm.modem import OfdmPhy
@@ -54,6 +54,7 @@ _IN_RADIO = 2
 #: how long the last frame is waited for, which may have been missed
 _PATIENCE_NS = 1_000_000_000
 
+_NO_OPTIONS = FrontEndOptions()
 _numbers = itertools.count()
 
 
@@ -188,8 +189,9 @@ class Bench(ABC):
     #: SNR without loss, where it is known without a measurement
     clear_snr_db: float | None
 
-    def __init__(self, *, up_hz: float, runs: Path) -> None:
+    def __init__(self, *, up_hz: float, runs: Path, options: FrontEndOptions = _NO_OPTIONS) -> None:
         self.up_hz = up_hz
+        self.options = options
         self._runs = runs
 
     def scenario(self, *parts: Mapping[str, Any], **changes: Any) -> Scenario:
@@ -240,11 +242,11 @@ class Bench(ABC):
         with (
             self._radios(phy) as radios,
             _real_time(),
-            _started(RadioSettings(radios.args[1], RATE_SPS, down_hz, up_hz), phy) as b,
+            _started(RadioSettings(radios.args[1], RATE_SPS, down_hz, up_hz, options=self.options), phy) as b,
         ):
             # samples come before anything is sent: nothing is missed for want of a listener
             wait_for(lambda: len(b._meter.newest))
-            with _started(RadioSettings(radios.args[0], RATE_SPS, up_hz, down_hz), phy) as a:
+            with _started(RadioSettings(radios.args[0], RATE_SPS, up_hz, down_hz, options=self.options), phy) as a:
                 radios.set_loss(a, 0.0)
                 yield Pair(a, b, lambda db: radios.set_loss(a, db))
 
@@ -287,8 +289,8 @@ class RealBench(Bench):
     tier = "usrp"
     clear_snr_db = None
 
-    def __init__(self, devices: tuple[str, str], *, up_hz: float, runs: Path) -> None:
-        super().__init__(up_hz=up_hz, runs=runs)
+    def __init__(self, devices: tuple[str, str], *, up_hz: float, runs: Path, options: FrontEndOptions) -> None:
+        super().__init__(up_hz=up_hz, runs=runs, options=options)
         self._args = devices
 
     def at_snr(self, snr_db: float) -> Mapping[str, Mapping[str, float]]:
@@ -306,7 +308,7 @@ class RealBench(Bench):
         yield Radios(self._args, _lower_gain)
 
     def _radio(self) -> Mapping[str, Any]:
-        return {"devices": self._args}
+        return {"devices": self._args, "cabled": self.options.cabled, "region": self.options.region}
 
 
 def _lower_gain(a: Transceiver, db: float) -> float:

@@ -6,10 +6,12 @@ from pathlib import Path
 import pytest
 
 from flowgraphs.air import LIBRARY
+from flowgraphs.bands import BANDS_HZ
+from flowgraphs.frontend import FrontEndOptions, is_virtual
 from hil_tests.bench import DUPLEX_HZ, Bench, RealBench, VirtualBench
 
 _VIRTUAL = "vusrp"
-_DEFAULT_HZ = 2.45e9
+_DEFAULT_HZ = 2.46e9
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -20,6 +22,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         metavar="ARGS",
         help="vusrp: two virtual USRPs (the default); given twice: UHD device arguments of ST's and BAS's radio",
     )
+    group.addoption("--cabled", action="store_true", help="real radios: joined by cables and attenuators, no antenna")
+    group.addoption("--region", choices=list(BANDS_HZ), help="real radios by antenna: transmit in its bands only")
     group.addoption("--freq", type=float, metavar="HZ", help=f"carrier from ST to BAS (default {_DEFAULT_HZ:g})")
     group.addoption("--plot", type=Path, metavar="DIR", help="draw the waterfall to DIR/waterfall.png")
 
@@ -35,7 +39,7 @@ def bench(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
     devices = _radios(request.config)
     up_hz, runs = _carrier_hz(request.config), tmp_path_factory.mktemp("runs")
     if devices is not None:
-        return RealBench(devices, up_hz=up_hz, runs=runs)
+        return RealBench(devices, up_hz=up_hz, runs=runs, options=_front_end(request.config))
     if not LIBRARY.exists():
         pytest.skip("the virtual USRP is not built: start ./fadelab once")
     if str(LIBRARY.parent / "uhd") not in os.environ.get("UHD_MODULE_PATH", "").split(":"):
@@ -63,7 +67,17 @@ def _radios(config: pytest.Config) -> tuple[str, str] | None:
             f"--radio {' --radio '.join(given)}: give {_VIRTUAL} alone, or two different radios' UHD device arguments: "
             "first ST's, then BAS's"
         )
+    if not all(map(is_virtual, given)) and _front_end(config) == FrontEndOptions():
+        raise pytest.UsageError(
+            f"--radio {' --radio '.join(given)} would radiate: add --cabled when cables and attenuators join the "
+            f"radios, else --region {' or '.join(BANDS_HZ)}"
+        )
     return given[0], given[1]
+
+
+def _front_end(config: pytest.Config) -> FrontEndOptions:
+    region: str | None = config.getoption("--region", None)
+    return FrontEndOptions(cabled=bool(config.getoption("--cabled", False)), region=region)
 
 
 def _carrier_hz(config: pytest.Config) -> float:

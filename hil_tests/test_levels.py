@@ -30,6 +30,8 @@ SETTLED_WITHIN_S = 30.0
 
 
 def test_frames_cross_on_carriers_over_the_whole_range(bench: Bench) -> None:
+    if bench.options.region is not None:
+        pytest.skip("by antenna no radio may use its whole range: --cabled")
     with bench.pair() as pair:
         ranges = [block.get_freq_range() for end in (pair.a, pair.b) for block in (end.tx.block, end.rx.block)]
     lowest_hz = max(span.start() for span in ranges) + DUPLEX_HZ

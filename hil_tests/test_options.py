@@ -18,7 +18,14 @@ def configured(*args: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "args", [(), ("--radio", "vusrp"), ("--radio", "serial=1", "--radio", "serial=2", "--freq", "915e6")]
+    "args",
+    [
+        (),
+        ("--radio", "vusrp"),
+        ("--radio", "serial=1", "--radio", "serial=2", "--freq", "915e6", "--cabled"),
+        ("--radio", "serial=1", "--radio", "serial=2", "--region", "europe"),
+        ("--radio", "type=vusrp,profile=b210,serial=1", "--radio", "type=vusrp,profile=b210,serial=2"),
+    ],
 )
 def test_radios_are_taken(args: tuple[str, ...]) -> None:
     configured(*args)
@@ -30,6 +37,7 @@ def test_radios_are_taken(args: tuple[str, ...]) -> None:
         (("--radio", "serial=1"), "--radio serial=1: give vusrp alone, or two"),
         (("--radio", "serial=1", "--radio", "serial=1"), "two different radios"),
         (("--radio", "vusrp", "--radio", "serial=1"), "give vusrp alone"),
+        (("--radio", "serial=1", "--radio", "serial=2"), "would radiate: add --cabled when .* else --region europe or"),
         (("--freq", "20e6"), "--freq: "),
     ],
 )

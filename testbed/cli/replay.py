@@ -19,6 +19,12 @@ def _phys() -> Iterable[str]:
     return PHYS
 
 
+def _regions() -> Iterable[str]:
+    from flowgraphs.bands import BANDS_HZ
+
+    return BANDS_HZ
+
+
 @click.command()
 @click.argument("recording", type=options.PATH)
 @click.option("--phy", type=options.Names(_phys), help="Default: the recording's own, else ofdm.")
@@ -26,6 +32,8 @@ def _phys() -> Iterable[str]:
 @click.option("--trace", type=options.FILE, help="Write the channel trace there.")
 @click.option("--device", metavar="ARGS", help="Transmit the recording with this radio instead of decoding it.")
 @click.option("--freq", "hz", type=float, help="Carrier to transmit on; default: the recording's.")
+@click.option("--cabled", is_flag=True, help="A cable with attenuators, no antenna, is at the transmitter.")
+@click.option("--region", type=options.Names(_regions), help="Transmit by antenna, in the bands of this region.")
 @click.option("--gain", "gain_db", type=float, help="Transmit gain, dB; default: the middle of its range.")
 @click.option("--json", "json_", is_flag=True, help="Print one JSON object per frame.")
 def replay(
@@ -35,12 +43,14 @@ def replay(
     trace: Path | None,
     device: str | None,
     hz: float | None,
+    cabled: bool,
+    region: str | None,
     gain_db: float | None,
     json_: bool,
 ) -> None:
     """Decode RECORDING (SigMF) as a receiver would have, or transmit it."""
     decoding = {"--phy": phy, "--set": settings, "--trace": trace, "--json": json_}
-    transmitting = {"--freq": hz, "--gain": gain_db}
+    transmitting = {"--freq": hz, "--gain": gain_db, "--cabled": cabled, "--region": region}
     for option, value in (transmitting if device is None else decoding).items():
         if value is not None and value is not False and value != ():
             raise click.UsageError(
@@ -49,7 +59,7 @@ def replay(
     if device is None:
         _decode(recording, phy, settings, trace=trace, json_=json_)
     else:
-        _transmit(recording, device, hz, gain_db)
+        _transmit(recording, device, hz, gain_db, cabled=cabled, region=region)
 
 
 COMMAND = replay
@@ -87,8 +97,10 @@ def _decode(path: Path, name: str | None, settings: Sequence[str], *, trace: Pat
         print(f"{phy.describe()}: {len(frames)} frames heard, {damaged} of them damaged, {gaps.missed} missed")
 
 
-def _transmit(path: Path, device: str, hz: float | None, gain_db: float | None) -> None:
-    from flowgraphs.frontend import RadioSettings
+def _transmit(
+    path: Path, device: str, hz: float | None, gain_db: float | None, *, cabled: bool, region: str | None
+) -> None:
+    from flowgraphs.frontend import FrontEndOptions, RadioSettings
     from flowgraphs.recording import Recording
     from flowgraphs.replayer import transmit
     from testbed.results.show import share_bar
@@ -97,7 +109,8 @@ def _transmit(path: Path, device: str, hz: float | None, gain_db: float | None) 
     hz = recording.frequency_hz if hz is None else hz
     if hz is None:
         raise FadelabError(f"{path}: does not say its carrier: give --freq")
-    settings = RadioSettings(device, recording.rate_sps, tx_hz=hz, rx_hz=hz, tx_gain_db=gain_db)
+    options = FrontEndOptions(cabled=cabled, region=region)
+    settings = RadioSettings(device, recording.rate_sps, tx_hz=hz, rx_hz=hz, tx_gain_db=gain_db, options=options)
     with share_bar(f"transmitting {recording.path.name} on {hz / 1e6:g} MHz") as progress:
         transmit(recording, settings, progress)
     print(f"transmitted {recording.duration_s:.3f} s")

@@ -8,9 +8,6 @@ from testbed.cli import options
 from testbed.errors import FadelabError
 from testbed.tiers import tier_with
 
-#: UHD's type of virtual USRPs
-_VIRTUAL = "vusrp"
-
 
 @click.command()
 @click.option(
@@ -116,5 +113,6 @@ COMMAND = station
 
 def tier_of(device: str) -> str:
     """Return the tier of a station whose radio has these device arguments."""
-    arguments = dict(argument.partition("=")[::2] for argument in device.replace(" ", "").split(","))
-    return tier_with("virtual" if "air" in arguments or arguments.get("type") == _VIRTUAL else "real")
+    from flowgraphs.frontend import is_virtual
+
+    return tier_with("virtual" if is_virtual(device) else "real")

@@ -203,20 +203,27 @@ def open_transceiver(plan: Plan, side: Side, device: str, recording: Path | None
     options = radio.phy_options[other(side)]
     phy = make_phy(radio.phy, rate_sps=radio.rate_sps, **options)
     check_capacity(plan, phy)
-    settings = RadioSettings(
-        args=device,
-        rate_sps=radio.rate_sps,
-        tx_hz=radio.carriers_hz[side],
-        rx_hz=radio.carriers_hz[other(side)],
-        tx_gain_db=radio.tx_gain_db,
-        rx_gain_db=radio.rx_gain_db,
-    )
+    settings = settings_of(plan, side, device)
     transceiver = Transceiver(settings, phy, record=recording, phy_options=options)
     transceiver.start()
     try:
         yield transceiver
     finally:
         transceiver.close()
+
+
+def settings_of(plan: Plan, side: Side, device: str) -> RadioSettings:
+    """Return the settings of the radio that transmits on `side`."""
+    radio = plan.radio
+    return RadioSettings(
+        args=device,
+        rate_sps=radio.rate_sps,
+        tx_hz=radio.carriers_hz[side],
+        rx_hz=radio.carriers_hz[other(side)],
+        tx_gain_db=radio.tx_gain_db,
+        rx_gain_db=radio.rx_gain_db,
+        options=radio.front_end,
+    )
 
 
 def check_capacity(plan: Plan, phy: Phy) -> None:

@@ -111,7 +111,9 @@ def _make(options: type[Any], base: type[Part], **tag: str) -> type[Part]:
         return _restored, (options, base, tag, dict(part), part.model_fields_set)
 
     validators: dict[str, Any] = {"check": model_validator(mode="after")(check)}
-    made = create_model(options.__name__, __base__=base, __validators__=validators, **entries)
+    made = create_model(
+        options.__name__, __base__=base, __module__=options.__module__, __validators__=validators, **entries
+    )
     made.__doc__ = options.__doc__
     made.__reduce__ = reduced  # type: ignore[method-assign, assignment]
     return made

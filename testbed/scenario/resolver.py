@@ -115,6 +115,7 @@ def resolve(scenario: Scenario) -> Plan:
             tx_gain_db=radio.tx_gain_db,
             rx_gain_db=None if radio.rx_gain_db == "auto" else radio.rx_gain_db,
             devices=radio.devices,
+            front_end=radio.front_end(),
             record=radio.record,
         ),
         late_bound_ns=round(timing.late_bound_ms * MS),

@@ -20,6 +20,7 @@ from channel.errors import ErrorModel, ErrorModelPlugin
 from channel.framing import Framing
 from channel.hop import Hop
 from common.sides import HOSTS, Host, Side
+from flowgraphs.frontend import FrontEndOptions
 from hosts.tcp.config import TcpConfig
 from hosts.workloads import Workload
 from linklayer.classify import FAST, RELIABLE, Classifier
@@ -242,6 +243,7 @@ class RadioPlan:
     rx_gain_db: float | None
     #: UHD device arguments of ST's and of BAS's radio
     devices: tuple[str, str] | None
+    front_end: FrontEndOptions
     record: bool
 
 

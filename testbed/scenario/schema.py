@@ -16,6 +16,7 @@ from channel.delay_profiles import Tap, profile
 from channel.errors import ERROR_MODELS
 from common.options import Bytes, Milliseconds, NotNegative, OneOf, Positive, Probability
 from common.sides import HOSTS, SIDES, Host, Side
+from flowgraphs.frontend import FrontEndOptions
 from flowgraphs.phys import PHYS, PhyOptions
 from hosts.kernel.profiles import USER_PREFIX
 from hosts.tcp.config import TcpConfig
@@ -270,15 +271,21 @@ class Wired(Part):
 # -- the radios ----------------------------------------------------------------------------------------------
 
 
-class RadioOptions(Part):
+if TYPE_CHECKING:
+    FrontEndPart = Part
+else:
+    FrontEndPart = part_of(FrontEndOptions, Part)
+
+
+class RadioOptions(FrontEndPart):
     """The radios of the two stations, on tiers with radios: the PHY with its options, and the radio front ends."""
 
     phy: str
     #: complex samples per second, of both radios
     rate_sps: Annotated[float, Field(ge=100_000, le=MAX_RATE_SPS)] = 2_500_000
     #: carrier per direction (FDD)
-    up_hz: Positive = 2.45e9
-    down_hz: Positive = 2.40e9
+    up_hz: Positive = 2.46e9
+    down_hz: Positive = 2.41e9
     tx_gain_db: NotNegative | None = None
     rx_gain_db: NotNegative | Literal["auto"] = "auto"
     #: UHD device arguments of ST's and of BAS's radio, for tier usrp
@@ -293,6 +300,11 @@ class RadioOptions(Part):
         if self.devices is not None and self.devices[0] == self.devices[1]:
             raise ValueError(f"devices are both {self.devices[0]!r}: name one by serial or addr for each station")
         return self
+
+    def front_end(self) -> FrontEndOptions:
+        """Return the settings of the front ends."""
+        options: FrontEndOptions = options_of(self, FrontEndOptions)
+        return options
 
     def phy_options(self, receiving: Side) -> dict[str, Any]:
         """Return the arguments of `make_phy` at the station that receives on a side."""

@@ -1,5 +1,6 @@
 """The radios of media with an air, virtual or real: a USRP and a PHY in GNU Radio, which these functions import."""
 
+from common.sides import SIDES
 from testbed.live.hop_radio import HopRadio
 from testbed.live.media import RadioContext
 from testbed.scenario.run_plan import Plan
@@ -12,6 +13,14 @@ def check_phy(plan: Plan) -> None:
 
     radio = plan.radio
     check_capacity(plan, make_phy(radio.phy, rate_sps=radio.rate_sps, **radio.phy_options["up"]))
+
+
+def check_bands(plan: Plan) -> None:
+    """Raise FrontEndError where a named radio would radiate outside the bands of the plan's region."""
+    from testbed.live.usrp_radio import settings_of
+
+    for side, device in zip(SIDES, plan.radio.devices or (), strict=False):
+        settings_of(plan, side, device).check_band()
 
 
 def make_radio(context: RadioContext) -> HopRadio:

@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from common.sides import SIDES, Side
 from testbed.errors import FadelabError
 from testbed.live.media import Medium, Wiring
-from testbed.live.media.on_air import check_phy, make_radio
+from testbed.live.media.on_air import check_bands, check_phy, make_radio
 from testbed.scenario.run_plan import Plan
 
 
@@ -18,6 +18,7 @@ def _open(plan: Plan) -> Iterator[Mapping[Side, Wiring]]:
 def _check(plan: Plan) -> None:
     if plan.radio.devices is None:
         raise FadelabError(f"tier {plan.tier.name} needs two radios: --device ARGS for ST and --device ARGS for BAS")
+    check_bands(plan)
     check_phy(plan)
 
 

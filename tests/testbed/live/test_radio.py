@@ -99,7 +99,8 @@ def test_stations_reach_ethernet_devices_in_the_hosts_network(tmp_path: Path) ->
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as device:
         device.bind((address, 49152))
         device.setblocking(False)
-        told = scenario(tier="usrp", radio={"devices": [f"addr={address}", "addr=127.77.88.100"]})
+        devices = [f"addr={address}", "addr=127.77.88.100"]
+        told = scenario(tier="usrp", radio={"devices": devices, "cabled": True})
         with pytest.raises(ChildError, match="no USRP answers to 'addr="):
             run_once(told, tmp_path, lambda progress: None)
         assert len(device.recv(2048)) > 0

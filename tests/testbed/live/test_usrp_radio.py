@@ -301,7 +301,7 @@ def test_only_what_helps_is_advised() -> None:
         return str(caught.value).split(": set ")[1]
 
     # no mode is dense enough, and the carriers are too close for a higher rate
-    assert refusal(Phy(20, denser=(12,)), up_hz=2.404e9) == "channel.up.rate_bps to 1000000"
+    assert refusal(Phy(20, denser=(12,)), up_hz=2.414e9) == "channel.up.rate_bps to 1000000"
     rates = "radio.rate_sps to 5000000 or channel.up.rate_bps to 1000000"
     assert refusal(Phy(20, denser=(12,))) == rates
     # the first mode that is dense enough

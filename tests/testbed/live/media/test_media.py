@@ -114,9 +114,13 @@ def test_real_radios_are_those_that_are_named() -> None:
         (on_tier("usrp"), "tier usrp needs two radios: --device ARGS for ST and --device ARGS for BAS"),
         (on_tier("vusrp", radio={"devices": ["serial=1", "serial=2"]}), "radio.devices name real USRPs: run them with"),
         (on_tier("vusrp", channel={"rate_bps": 9_000_000}), "radio: ofdm qpsk at 2.5 Msps carries 2"),
-        (on_tier("usrp", channel={"rate_bps": 9_000_000}, radio={"devices": ["a", "b"]}), "radio: ofdm qpsk at 2.5"),
+        (
+            on_tier("usrp", channel={"rate_bps": 9_000_000}, radio={"devices": ["a", "b"], "cabled": True}),
+            "radio: ofdm qpsk at 2.5",
+        ),
+        (on_tier("usrp", radio={"devices": ["type=vusrp,serial=a", "b"]}), "USRP 'b': would radiate on 2408.75"),
     ],
-    ids=["none", "real ones on a virtual air", "slow virtual ones", "slow real ones"],
+    ids=["none", "real ones on a virtual air", "slow virtual ones", "slow real ones", "by antenna without a region"],
 )
 def test_radios_that_cannot_do_it_are_refused(told: Plan, message: str) -> None:
     with pytest.raises(RuntimeError) as caught:
