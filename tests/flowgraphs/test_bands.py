@@ -25,8 +25,8 @@ def refusal(settings: RadioSettings, **options: Any) -> str:
 def test_transmitter_asks_for_cables_or_a_region(monkeypatch: pytest.MonkeyPatch) -> None:
     board = Board().install(monkeypatch)
     assert refusal(REAL) == (
-        "would radiate on 2408.75 to 2411.25 MHz: set radio.cabled=true (replay: --cabled) where cables and attenuators "
-        "join the radios, else radio.region (--region) to europe or usa"
+        "would radiate on 2408.75 to 2411.25 MHz: set radio.cabled=true (replay: --cabled) where cables and "
+        "attenuators join the radios, else radio.region (--region) to europe or usa"
     )
     assert board.opened == []
     for options in (FrontEndOptions(cabled=True), FrontEndOptions(region="usa")):
