@@ -79,7 +79,10 @@ def test_what_is_no_table_of_packets_is_one_line(text: str, complaint: str) -> N
     assert "\n" not in str(refused.value)
 
 
-@pytest.mark.parametrize(("text", "complaint"), [(" \n", "there is no packet"), ("01\n0x\n", "line 2 has 'x'")])
+@pytest.mark.parametrize(
+    ("text", "complaint"),
+    [(" \n", "there is no packet"), *((f"01\n0{mark}\n", f"line 2 has '[{mark}]'") for mark in "!+-./2;x")],
+)
 def test_what_is_no_text_of_marks_is_one_line(text: str, complaint: str) -> None:
     with pytest.raises(TraceError, match=complaint):
         parse_marks(text, interval_ns=1, nbytes=1)

@@ -359,3 +359,7 @@ def test_udp_receiver_counts_what_comes_until_it_ends() -> None:
         finished_ns=4030 * MS, delay_ms_mean=40.0, delay_ms_max=70.0, error=None,
     )  # fmt: skip
     assert results == [expected]
+    nothing = UdpReceiver(context, Receiving(), FlowCounter("h2", "f"), results.append)
+    nothing.abort("gone")
+    assert (results[1].packets, results[1].highest_sequence, results[1].error) == (0, -1, "gone")
+    assert (results[1].delay_ms_mean, results[1].delay_ms_max, results[1].first_byte_ns) == (None, None, None)

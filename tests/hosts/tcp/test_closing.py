@@ -4,7 +4,8 @@ from collections.abc import Callable
 
 import pytest
 
-from tests.hosts.tcp.script import PLAIN, Case, MakeScript, Script, by_script
+from tcpip.segment import CWR, ECE, FIN, PSH, URG, Segment
+from tests.hosts.tcp.script import FLOW, PLAIN, Case, MakeScript, Script, by_script
 
 
 @by_script(
@@ -165,10 +166,10 @@ def test_what_lies_outside_the_windows_is_answered(script: MakeScript, stray: st
     assert (s.connection.bytes_acked, s.connection.bytes_received) == (0, 0)
 
 
-def test_without_an_acknowledgement_nothing_is_taken() -> None:
+@pytest.mark.parametrize("flags", [0, FIN, PSH, URG, ECE, CWR])
+def test_without_an_acknowledgement_nothing_is_taken(flags: int) -> None:
     # RFC 9293 section 3.10.7.4, fifth: the ACK bit is off
     s = Script(PLAIN)
-    s._acked = None
-    s.inject(200, "1:1001")
+    s.connection.handle_segment(Segment(FLOW.reversed(), s.irs + 1, 0, flags, 1000, 500), s.now)
     s.expect(500)
-    assert s.connection.bytes_received == 0
+    assert (s.connection.bytes_received, s.state) == (0, "ESTABLISHED")

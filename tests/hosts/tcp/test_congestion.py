@@ -4,7 +4,7 @@ import pytest
 
 from hosts.tcp.shared import Shared
 from tcpip.segment import Flow
-from tests.hosts.tcp.growing import grown, sender_of
+from tests.hosts.tcp.growing import SMSS, grown, sender_of
 from tests.hosts.tcp.script import PLAIN, Case, MakeScript, by_script
 
 
@@ -63,6 +63,14 @@ def test_congestion_avoidance_adds_one_segment_per_round_trip(script: MakeScript
     for segment in range(10):
         s.inject(200, f"ack {1001 + 1000 * segment}", sends=...)
     assert 10_900 < s.cwnd <= 11_000
+
+
+def test_congestion_avoidance_adds_an_octet_at_least() -> None:
+    # RFC 5681 section 3.1, equation 3: 0 is rounded up
+    growth = grown("standard", sender_of(segments=10))
+    growth.start(SMSS * SMSS + 1, 0)
+    growth.handle_ack(SMSS, 0)
+    assert growth.cwnd == SMSS * SMSS + 2
 
 
 def test_a_timeout_counts_bytes_from_nothing() -> None:

@@ -11,6 +11,9 @@ DSACK = PLAIN.but(recovery="sack", dsack=True)
         # section 4.1.1
         200 < 1:1001, 1001:2001 > ack 2001
         210 < 1:1001 > ack 2001 sack 1:1001
+    a keep alive has no octets that could come twice
+        200 < 1:1001 > nothing
+        210 < 1000:1000 > ack 1001
     it is told once
         200 < 1:1001, 1001:2001, 1001:2001 > ack 2001, ack 2001 sack 1001:2001
         210 < 3001:4001 > ack 2001 sack 3001:4001

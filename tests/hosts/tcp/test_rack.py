@@ -76,6 +76,8 @@ def window_of_10(make: MakeScript, nbytes: int = 100_000) -> Script:
         200 < ack 1 sack 4001:10001 win 2000 > 1:1001, 1001:2001
         210 < ack 1 sack 4001:10001 win 1900 > nothing
         300 < ack 2001 sack 4001:10001 win 5000 > 2001:3001, 3001:4001
+    the first segment is sent again whatever the window
+        200 < ack 1 sack 4001:10001 win 500 > 1:1001
     a retransmission late by a segment shows no reordering
         # step 3: an acknowledged retransmission lies below the highest octet arrived, as it must
         200 < ack 1 sack 1001:4001 > 1:1001

@@ -92,6 +92,15 @@ def test_octets_are_read_in_order_and_the_window_opens_by_segments(script: MakeS
     assert s.read(4000) == whole[2000:]
 
 
+def test_a_window_opens_by_half_a_small_buffer(script: MakeScript) -> None:
+    s = script(PLAIN.but(receive_buffer=1000))
+    s.inject(200, "1:1001", sends=...)
+    s.read(499)
+    s.expect(200)
+    s.read(1)
+    s.expect(200, "ack 1001 win 500")
+
+
 def test_the_right_edge_never_moves_left(script: MakeScript) -> None:
     # RFC 9293 section 3.8.6: a buffer that others share may shrink, what was offered stays
     shared = Shared(window_bytes=16_000)

@@ -2,6 +2,7 @@
 
 import json
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -61,6 +62,13 @@ def test_folder_counts_and_line_without_folder_does_not(tmp_path: Path) -> None:
         assert list(known) == ["0-none-s1"]
         assert known["0-none-s1"].metrics == {"duration_s": 2.0, "goodput_bps": 5.0}
         assert read_journal(tmp_path / "out" / "index.jsonl")[-1]["run"] == "0-none-s1"
+
+
+def test_what_lasts_of_a_row() -> None:
+    kept = {"run": "a", "status": "failed", "metrics": {}, "files": {}}
+    row = Row(run="a", status="failed", seconds=1.5, traceback="long", processor="any")
+    assert row.lasting() == kept
+    assert replace(row, error="why").lasting() == {**kept, "error": "why"}
 
 
 def test_folder_that_is_there_already_stays(tmp_path: Path) -> None:
