@@ -58,7 +58,7 @@ class Near(BaseStation):
         "data is no dupack": HOLE + ">> 1(size=10)x5  rest",
         "nor a window update": HOLE + ">> 1(window=401) 1(window=402) 1(window=403) 1(window=404)  rest",
         "nor an ACK that closes the window": HOLE + ">> 1(window=0)x5  rest",
-        "nor a FIN": HOLE + ">> 1(flags=ACK|FIN)x5  rest",
+        **{f"nor a {flag}": HOLE + f">> 1(flags=ACK|{flag})x5  rest" for flag in ("FIN", "SYN", "RST")},
         "nor an answer to a keep-alive, with nothing outstanding": "<< 0 1 2  >> 3x6  rest",
         "with SACK blocks it is one whatever the window": HOLE + ">> 1[2:3] 1[2:3](window=501) 1[2:3](window=502)-",
         "a flow that would hold too much stops waiting": (

@@ -261,6 +261,20 @@ def udp(work: OnOffUdp, until: int) -> tuple[list[UdpSent], list[UdpReceived], l
     return sent, received, [packet.sent_at for packet in two.came_to_h2]
 
 
+def test_sender_writes_two_windows_ahead_and_no_less_than_it_is_told_to() -> None:
+    for windows, ahead in ((20, 1000), (20, 20_000), (25, 25_000)):
+        two = Two()
+        two.listen()
+        config = PLAIN.but(written_ahead=ahead)
+        sender = two.send(config, limit=1_000_000)
+        two.clock.run(until=30 * MS)
+        assert (sender.connection.cwnd, sender.connection.bytes_acked) == (10_000, 0)
+        assert sender._content.taken == windows * 1000
+        two.clock.run(until=SECOND)
+        taken = sender.connection.bytes_acked + max(2 * sender.connection.cwnd, ahead)
+        assert sender._content.taken == min(taken, 1_000_000)
+
+
 def test_udp_always_on_is_a_packet_per_interval() -> None:
     work = OnOffUdp(rate_bps=80_000, packet_bytes=1000, off_ms=0, duration_s=1.0)
     [sent], [received], times = udp(work, 2 * SECOND)

@@ -184,6 +184,12 @@ def test_perfetto_draws_frames_on_tracks_with_arrows_and_counters(
     assert len(frames) == len(timeline.frames)
     erased = sum(event["name"].startswith("ERASED") for event in frames)
     assert erased == sum(frame.fate == "erased" for frame in timeline.frames)
+    # the first frame begins before the run's time 0, and so does the file; a frame's end is exact
+    zero_ns = timeline.frames[0].start_ns
+    assert zero_ns < 0
+    ends_us = [event["ts"] + event["dur"] for event in frames]
+    assert ends_us == pytest.approx([(frame.sent_ns - zero_ns) / 1000 for frame in timeline.frames])
+    assert sum(event.get("cat") == "tcp" for event in events) == len([*timeline.sent, *timeline.received])
     cwnd = [event["args"]["value"] for event in events if event["ph"] == "C" and "cwnd" in event["name"]]
     assert cwnd == runs["slacp"].records("tcp").polars()["cwnd_bytes"].to_list()
 
@@ -396,3 +402,10 @@ def test_a_run_without_captures_says_how_to_get_them(tmp_path: Path) -> None:
     (folder / "air-bas.pcapng").write_bytes(b"?" * 20)
     with pytest.raises(FadelabError, match="is no capture of fadelab"):
         timeline_of(folder)
+
+
+def test_records_that_cannot_be_read_are_one_line(tmp_path: Path) -> None:
+    records = recorded(tmp_path) / "link.parquet"
+    records.write_bytes(b"PAR1")
+    with pytest.raises(FadelabError, match="its records cannot be read"):
+        timeline_of(records.parent)
