@@ -5,12 +5,15 @@ the link, and ACKs come from the host. Beside the sender both come from the othe
 """
 
 import re
+from random import Random
 from typing import Any
 
 import pytest
 
+from linklayer.filters import FILTERS
 from linklayer.filters.coherence import CoherentReceiver, CoherentSender
 from linklayer.filters.dupacks import MAX_FLOWS, MAX_HELD, Hold, HoldOptions
+from linklayer.link import LinkContext
 from tcpip.access import Access, Objects
 from tcpip.segment import Flow
 from tests.harness.base_station import BaseStation, by_access, by_first, by_script
@@ -115,6 +118,15 @@ OTHERS: dict[str, tuple[dict[str, Any], str]] = {
 @pytest.mark.parametrize(("filter_", "script"), OTHERS.values(), ids=OTHERS)
 def test_other_filters(access: Access, filter_: dict[str, Any], script: str) -> None:
     Near(access, **filter_).play(script)
+
+
+@pytest.mark.parametrize("name", ["dda", "cc", "cc-sender"])
+def test_only_the_end_that_the_options_name_has_the_filter(name: str) -> None:
+    for end in FILTERS[name].ends:
+        for context_end in FILTERS[name].ends:
+            context = LinkContext(end=context_end, access=Objects(), sized=True, rng=Random(1), now=0, frame_ms=5.0)
+            made = FILTERS[name].make(HoldOptions(end=end), context)
+            assert isinstance(made, Hold) is (end == context_end)
 
 
 def test_the_flow_unused_for_longest_is_forgotten() -> None:
