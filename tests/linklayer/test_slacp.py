@@ -282,6 +282,15 @@ def test_a_fast_channel_remembers_a_window_of_numbers(in_order: bool) -> None:
     assert (stats.duplicates, stats.abandoned) == (5, 34)
 
 
+@pytest.mark.parametrize(("back", "cum"), [(0, 109), (1, 107), (8, 100), (9, 100)])
+def test_data_tells_the_senders_oldest_number(back: int, cum: int) -> None:
+    delivered = deque[tuple[Any, int]]()
+    receiver = ArqReceiver(0, 100, SlacpConfig(), ReedSolomon(), SlacpCounters(), delivered)
+    receiver.handle_data(Data(1, 0, 0, 108, back, b"p"))
+    # in order: all older ones are given up, or it waits
+    assert (receiver.cum, len(delivered)) == (cum, int(cum > 108))
+
+
 @pytest.mark.parametrize(("others", "repaired"), [(255, [b"p"]), (256, [])])
 def test_blocks_of_two_windows_are_remembered(others: int, repaired: list[bytes]) -> None:
     config, code, delivered = SlacpConfig(window=1024, block_frames=8), ReedSolomon(), deque[tuple[Any, int]]()

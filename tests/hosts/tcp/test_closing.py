@@ -33,6 +33,12 @@ from tests.hosts.tcp.script import FLOW, PLAIN, Case, MakeScript, Script, by_scr
         write 1500 > 1:1001
         close > F 1001:1501
         200 < ack 1502 | state FIN-WAIT-2, bytes_acked 1500
+    a fin needs no room in the congestion window [initial_window=1]
+        write 1000 > 1:1001
+        close > F 1001:1001
+    nor behind segments of another size [initial_window=1, peer='mss 999']
+        write 999 > 1:1000
+        close > F 1000:1000
     a fin that is lost is sent again
         close > F 1:1
         1100 > F 1:1

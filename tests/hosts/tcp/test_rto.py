@@ -8,6 +8,7 @@ import pytest
 from common.units import MS, SECOND
 from hosts.tcp.bsd import BsdRto
 from hosts.tcp.config import TcpConfig
+from hosts.tcp.connection import State
 from hosts.tcp.options import TimerOptions
 from hosts.tcp.rto import RtoEstimator
 from tests.hosts.tcp.script import PLAIN, Case, MakeScript, by_script
@@ -98,6 +99,32 @@ def test_an_ack_restarts_the_timer_if_it_is_of_new_data(script: MakeScript, ack:
     s.write(2000, sends=["1:1001", "1001:2001"])
     s.inject(400, f"ack {ack}")
     s.expect(expires_ms, f"{ack}:{ack + 1000}")
+
+
+@pytest.mark.parametrize(
+    ("options", "steps"),
+    [
+        ({}, ["write 1000 > 1:1001"]),
+        ({}, ["200 < 1:1001 > nothing"]),
+        ({}, ["write 1000 > ...", "200 < ack 1001 win 0", "write 1000 > nothing"]),
+        ({}, ["close > ...", "200 < F 1:1 ack 2 > ..."]),
+        ({"connected": False}, ["connect > ..."]),
+    ],
+    ids=["RTO", "delayed ACK", "persist", "TIME-WAIT", "SYN"],
+)
+def test_a_timer_does_late_what_it_does_in_time_and_nothing_early(
+    script: MakeScript, options: dict[str, bool], steps: list[str]
+) -> None:
+    s = script(PLAIN, **options)
+    for step in steps:
+        s.take(step)
+    connection, found = s.connection, []
+    at = connection.next_deadline()
+    assert at is not None
+    for now in (at - 1, at + 7 * MS):
+        connection.handle_deadline(now)
+        found.append(connection.state is State.CLOSED or connection.poll_segment(now) is not None)
+    assert found == [False, True]
 
 
 @pytest.mark.parametrize(("make", "fingerprint"), [(RtoEstimator, "29e7f61ef6906c8f"), (BsdRto, "272a9b23e056a681")])

@@ -201,9 +201,10 @@ def test_summary_adds_up_flows_and_stations(late: int, fraction: float, on_time:
         "down": StationFinal(counts=COUNTS, lateness=Lateness(events=200, late_events=0, max_ns=9_500_000)),
     }
     sent: dict[Side, list[tuple[float, float]]] = {"up": [(0.0, 0.0), (10.0, 1e6)], "down": [(0.0, 0.0)]}
-    made = summarize(
-        plan, run="r", folder=None, reports=reports, finals=finals, sent_bits=sent, until_s=9.0, changes=0
-    )  # fmt: skip
+    about: dict[str, Any] = {"run": "r", "folder": None, "finals": finals, "sent_bits": sent, "changes": 0}
+    nothing = summarize(plan, reports=[], until_s=0.0, **about)
+    assert (nothing.duration_s, nothing.goodput_bps, nothing.throughput_bps, nothing.finished) == (0, 0, 0, False)
+    made = summarize(plan, reports=reports, until_s=9.0, **about)
     assert (made.late_events, made.events, made.max_late_ms, made.on_time) == (late, 300, 9.5, on_time)
 
     # from the first begin to the last end
