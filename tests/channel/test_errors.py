@@ -4,6 +4,7 @@ import random
 from collections.abc import Callable, Iterator
 from itertools import groupby, pairwise
 from math import exp, sqrt
+from unittest.mock import Mock
 
 import pytest
 from hypothesis import given, settings
@@ -55,6 +56,13 @@ def test_exponential_bit_errors_do_not_depend_on_frame_sizes() -> None:
         return [n * nbytes * 8 + bit for n, v in enumerate(verdicts) for bit in v.bit_errors]
 
     assert positions(1000) == positions(40) == positions(1)
+
+
+def test_bit_error_right_behind_a_frame_is_the_next_ones_first() -> None:
+    distances = iter([8 * 100, 3, 10**9])
+    rng = Mock(expovariate=lambda rate: next(distances) + 0.9)
+    verdicts = list(judge_all(ExponentialBitErrors(100, rng), 3, nbytes=100))
+    assert verdicts == [INTACT, Verdict(Fate.DAMAGED, (0, 4)), INTACT]
 
 
 @pytest.mark.parametrize(("burst_frames", "spacing"), [(1, 65_536), (2, 65_536), (4, 65_536), (6, 65_536), (4, 10_000)])

@@ -282,6 +282,16 @@ def test_a_fast_channel_remembers_a_window_of_numbers(in_order: bool) -> None:
     assert (stats.duplicates, stats.abandoned) == (5, 34)
 
 
+@pytest.mark.parametrize(("window", "ack_every", "frames"), [(1024, 4, 4), (8, 4, 4), (6, 4, 3), (4, 4, 2), (1, 4, 1)])
+def test_acknowledgement_is_due_after_half_a_window_at_the_latest(window: int, ack_every: int, frames: int) -> None:
+    pair = Pair(SlacpConfig(window=window, ack_every=ack_every)).establish()
+    end, sent = pair.ends[B], 0
+    while not isinstance(end.poll_frame(pair.now), Ack):
+        end.handle_frame(_data(end, packets(8))[sent], pair.now)
+        sent += 1
+    assert sent == frames
+
+
 @pytest.mark.parametrize(("back", "cum"), [(0, 109), (1, 107), (8, 100), (9, 100)])
 def test_data_tells_the_senders_oldest_number(back: int, cum: int) -> None:
     delivered = deque[tuple[Any, int]]()

@@ -36,6 +36,9 @@ from tests.hosts.tcp.script import FLOW, PLAIN, Case, MakeScript, Script, by_scr
     a fin needs no room in the congestion window [initial_window=1]
         write 1000 > 1:1001
         close > F 1001:1001
+    nor more in the peers than its number [initial_window=1, window=1001]
+        write 1000 > 1:1001
+        close > F 1001:1001
     nor behind segments of another size [initial_window=1, peer='mss 999']
         write 999 > 1:1000
         close > F 1000:1000

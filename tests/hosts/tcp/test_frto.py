@@ -34,6 +34,14 @@ BOTH = pytest.mark.parametrize("peer", ["mss 1000", "mss 1000 sackok"], ids=["ba
     without new data recovery is conventional [nbytes=6000]
         1100 > 1:1001 | cwnd 1000, ssthresh 3000
         1200 < ack 1001 > 1001:2001, 2001:3001
+    and where the peers window has no room for it
+        # section 2.1, step 2
+        1100 > 1:1001
+        1200 < ack 1001 win 5999 > 1001:2001, 2001:3001
+    one new segment is enough
+        1100 > 1:1001
+        1200 < ack 1001 win 6000 > 6001:7001
+        1210 < ack 2001 win 5000 | spurious_timeouts 1
     a second timeout in a row is watched as well
         # step 2: `recover` moves only with an acknowledgement, so that step 1 begins anew until one comes
         1100 > 1:1001 | cwnd 1000, ssthresh 3000
