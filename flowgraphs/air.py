@@ -349,4 +349,4 @@ def _from_c(link: Any) -> Link:
 
 
 def _tunings(tunings: Any) -> tuple[Tuning, ...]:
-    return tuple(Tuning(one.freq_hz, one.gain_db, one.full_scale_dbm) for one in tunings)
+    return tuple(Tuning(one.freq_hz, one.gain_db, one.full_scale_dbm) for one in tunings if one.freq_hz)

@@ -48,13 +48,13 @@ class Message:
 class Radio:
     """One device with a receive and a transmit streamer, made when they are first used."""
 
-    def __init__(self, args: str, rate: float, freq: float, tx_gain: float, rx_gain: float) -> None:
+    def __init__(self, args: str, rate: float | None, freq: float, tx_gain: float, rx_gain: float) -> None:
         import uhd
 
         self._uhd = uhd
         self._usrp = uhd.usrp.MultiUSRP(args)
-        self._rate = rate
-        for channel in (0, 1):
+        self._rate = rate or 1e6
+        for channel in (0, 1) if rate else ():
             self._usrp.set_rx_rate(rate, channel)
             self._usrp.set_tx_rate(rate, channel)
             self.tune("rx", freq, channel)
@@ -67,6 +67,10 @@ class Radio:
     def call(self, method: str, *args: Any) -> Any:
         result = getattr(self._usrp, method)(*args)
         return result if isinstance(result, int | float | str | bool | list | None) else str(result)
+
+    def evaluate(self, expression: str) -> Any:
+        """Return what an expression of `usrp` and `uhd` gives."""
+        return eval(expression, {"usrp": self._usrp, "uhd": self._uhd})
 
     def tune(self, direction: str, freq: float, channel: int = 0, at: int | None = None) -> float:
         """Tune a channel, at a time if one is given, and return what it got."""
@@ -198,13 +202,16 @@ class Radio:
 
 
 class RadioProcess:
-    """A `Radio` in a child. Its methods may be called on this; `begin` and `finish` split a call in two."""
+    """A `Radio` in a child. Its methods may be called on this; `begin` and `finish` split a call in two.
+
+    Without a rate the device stays as it was opened.
+    """
 
     def __init__(
         self,
         folder: Path,
         args: str,
-        rate: float = 1e6,
+        rate: float | None = 1e6,
         freq: float = 1e9,
         tx_gain: float = 40.0,
         rx_gain: float = 40.0,

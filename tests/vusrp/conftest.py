@@ -4,6 +4,8 @@ import importlib.util
 import itertools
 import os
 import shutil
+import subprocess
+import sys
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
@@ -18,6 +20,8 @@ from tests.harness.radio_process import MODULES, RadioProcess
 
 #: a second of samples, from a call to the time it names: calls of other processes on a busy machine come before that
 LEAD = 1_000_000
+
+EXAMPLES = Path("/usr/libexec/uhd/examples")
 
 _numbers = itertools.count()
 
@@ -59,6 +63,13 @@ class Bench:
         self._radios.append(radio)
         return radio
 
+    def family(self, profile: str, serial: str = "V1", args: str = "") -> RadioProcess:
+        """Return a device of a family, as it was opened."""
+        address = f"type=vusrp,air={self.air.name},serial={serial},profile={profile}{args}"
+        radio = RadioProcess(self.folder, address, rate=None)
+        self._radios.append(radio)
+        return radio
+
     def close(self) -> None:
         """End all radios and the air, which leaves nothing behind."""
         for radio in self._radios:
@@ -95,3 +106,35 @@ def bench(request: pytest.FixtureRequest, air_name: str, uhd_modules: Path, tmp_
 def live_bench(air_name: str, uhd_modules: Path, tmp_path: Path) -> Iterator[Bench]:
     with closing(Bench(tmp_path, Air.create(air_name, seed=5))) as bench:
         yield bench
+
+
+class Programs:
+    def __init__(self, modules: Path, folder: Path, air: str) -> None:
+        self.args = f"type=vusrp,air={air}"
+        self._folder = folder
+        self.environment = {**os.environ, "UHD_MODULE_PATH": os.fspath(modules)}
+
+    def run(self, *command: str, code: int = 0) -> str:
+        """Return what a program writes on either output; it must end with `code`."""
+        name = str(EXAMPLES / command[0]) if (EXAMPLES / command[0]).exists() else shutil.which(command[0])
+        if name is None:
+            pytest.skip(f"{command[0]} is not installed")
+        start = [sys.executable, name] if name.endswith(".py") else [name]
+        done = subprocess.run(
+            [*start, *command[1:]],
+            cwd=self._folder,
+            env=self.environment,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=False,
+        )
+        output = done.stdout + done.stderr
+        assert done.returncode == code, output
+        return output
+
+
+@pytest.fixture
+def programs(uhd_modules: Path, tmp_path: Path, air_name: str) -> Programs:
+    return Programs(uhd_modules, tmp_path, air_name)

@@ -70,7 +70,7 @@ def test_what_cannot_be_is_refused_in_one_line(air_name: str, tmp_path: Path) ->
         (tmp_path / "odd").write_bytes(b"12345")
         refused: list[tuple[Callable[[], object], str]] = [
             (lambda: air.set_link("V1", "V2", gain_db=float("nan")), "link V1 -> V2: gain_db must be a finite number"),
-            (lambda: air.set_link("V1:2", "V2"), "port 'V1:2': its channel must be 0 or 1"),
+            (lambda: air.set_link("V1:4", "V2"), "port 'V1:4': its channel must be 0 to 3"),
             (lambda: air.set_link("V 1", "V2"), "'V 1' cannot be a serial number"),
             (lambda: air.set_link("*", "*", series=tmp_path / "none"), r"link \* -> \*: .*none"),
             (lambda: air.set_link("*", "*", taps=[Tap()] * 25), "up to 24 taps"),

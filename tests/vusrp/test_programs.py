@@ -1,51 +1,16 @@
 """Programs that know nothing of virtual USRPs run on them: UHD's tools and examples, and one of GNU Radio's."""
 
 import itertools
-import os
 import re
-import shutil
 import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+from tests.vusrp.conftest import EXAMPLES, Programs
+
 pytestmark = [pytest.mark.realtime, pytest.mark.light]
-
-EXAMPLES = Path("/usr/libexec/uhd/examples")
-
-
-class Programs:
-    def __init__(self, modules: Path, folder: Path, air: str) -> None:
-        self.args = f"type=vusrp,air={air}"
-        self._folder = folder
-        self.environment = {**os.environ, "UHD_MODULE_PATH": os.fspath(modules)}
-
-    def run(self, *command: str, code: int = 0) -> str:
-        """Return what a program writes on either output; it must end with `code`."""
-        name = str(EXAMPLES / command[0]) if (EXAMPLES / command[0]).exists() else shutil.which(command[0])
-        if name is None:
-            pytest.skip(f"{command[0]} is not installed")
-        start = [sys.executable, name] if name.endswith(".py") else [name]
-        done = subprocess.run(
-            [*start, *command[1:]],
-            cwd=self._folder,
-            env=self.environment,
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            timeout=60,
-            check=False,
-        )
-        output = done.stdout + done.stderr
-        assert done.returncode == code, output
-        return output
-
-
-@pytest.fixture
-def programs(uhd_modules: Path, tmp_path: Path, air_name: str) -> Programs:
-    return Programs(uhd_modules, tmp_path, air_name)
 
 
 def test_devices_are_found_where_they_are_asked_for(programs: Programs) -> None:

@@ -65,7 +65,7 @@ typedef struct {
     char serial[32];
     int32_t pid;
     double clock_offset_ppm;
-    fadelab_tuning tx[2];
+    fadelab_tuning tx[2]; /* of the first channels; freq_hz 0: there is none */
     fadelab_tuning rx[2];
 } fadelab_device;
 

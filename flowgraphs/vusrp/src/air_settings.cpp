@@ -28,7 +28,9 @@ void check_pattern(const std::string& pattern) {
     check_name("a serial number", pattern.substr(0, colon));
     if (colon == std::string::npos) return;
     const std::string channel = pattern.substr(colon + 1);
-    if (channel != "0" && channel != "1") throw AirError("port '" + pattern + "': its channel must be 0 or 1");
+    if (channel.size() != 1 || channel[0] < '0' || channel[0] >= '0' + static_cast<int>(kChannels)) {
+        throw AirError("port '" + pattern + "': its channel must be 0 to " + std::to_string(kChannels - 1));
+    }
 }
 
 template <typename Value, std::size_t kSize>

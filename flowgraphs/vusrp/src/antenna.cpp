@@ -50,7 +50,7 @@ void Antenna::hear(const Grid& grid, std::int64_t tick, std::size_t n, Sample* o
         const double noise_dbm = noise_dbm_hz_ + 10.0 * std::log10(grid.rate_sps);
         noise_.add(tick, piece, static_cast<float>(amplitude(noise_dbm)), out);
 
-        const auto scale = static_cast<float>(amplitude(-rx_full_scale_dbm(tuned.gain_db)));
+        const auto scale = static_cast<float>(amplitude(-tuned.full_scale_dbm));
         auto* parts = reinterpret_cast<float*>(out);
         for (std::size_t i = 0; i < 2 * piece; ++i) parts[i] = std::clamp(parts[i] * scale, -1.0f, 1.0f);
         tick += static_cast<std::int64_t>(piece);
@@ -156,7 +156,7 @@ void Antenna::collect(std::size_t slot, std::size_t channel, const Hearing& hear
                 const std::uint64_t position = segment.first + static_cast<std::uint64_t>(first - segment.start_tick);
                 stretch_at(at.freq_hz, grid.ppm)
                     .spans.push_back(
-                        {first, until, position, static_cast<float>(amplitude(tx_full_scale_dbm(at.gain_db)))});
+                        {first, until, position, static_cast<float>(amplitude(at.full_scale_dbm))});
             }
             first = until;
         }

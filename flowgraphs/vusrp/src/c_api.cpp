@@ -3,13 +3,13 @@
 #include <cstddef>
 #include <cstring>
 #include <exception>
+#include <iterator>
 #include <optional>
 #include <string>
 #include <utility>
 
 #include "air.hpp"
 #include "fadelab_air.h"
-#include "power.hpp"
 #include "tuning.hpp"
 
 struct fadelab_air {
@@ -53,9 +53,9 @@ std::optional<Value> asked(std::int64_t value) {
     return value < 0 ? std::nullopt : std::optional<Value>(static_cast<Value>(value));
 }
 
-fadelab_tuning tuning(const fadelab::Tunings& tunings, std::int64_t now_ns, double (*full_scale_dbm)(double)) {
+fadelab_tuning tuning(const fadelab::Tunings& tunings, std::int64_t now_ns) {
     const fadelab::Tuned tuned = fadelab::tuned_at(tunings, now_ns);
-    return {tuned.freq_hz, tuned.gain_db, full_scale_dbm(tuned.gain_db)};
+    return {tuned.freq_hz, tuned.gain_db, tuned.full_scale_dbm};
 }
 
 }  // namespace
@@ -116,9 +116,11 @@ int fadelab_air_devices(fadelab_air* air, fadelab_device* devices, int room) {
             device.serial[occupant.serial.copy(device.serial, sizeof device.serial - 1)] = '\0';
             device.pid = occupant.owner.pid;
             device.clock_offset_ppm = air->air.clock_offset_ppm(occupant.serial);
-            for (std::size_t channel = 0; channel < fadelab::kChannels; ++channel) {
-                device.tx[channel] = tuning(slot.tx[channel].tunings, now_ns, fadelab::tx_full_scale_dbm);
-                device.rx[channel] = tuning(slot.rx[channel].tunings, now_ns, fadelab::rx_full_scale_dbm);
+            for (std::size_t channel = 0; channel < std::size(device.tx); ++channel) {
+                device.tx[channel] = device.rx[channel] = fadelab_tuning{};
+                if (channel >= slot.channels) continue;
+                device.tx[channel] = tuning(slot.tx[channel].tunings, now_ns);
+                device.rx[channel] = tuning(slot.rx[channel].tunings, now_ns);
             }
         }
         return count;

@@ -13,15 +13,18 @@
 #include <limits>
 #include <string>
 #include <type_traits>
+#include <vector>
 
 #include "layout.hpp"
+#include "profiles/profile.hpp"
 
 namespace fadelab {
 
 class HostFormat {
 public:
     // Throws uhd::value_error for stream arguments there is no format for.
-    explicit HostFormat(const uhd::stream_args_t& args) : full_scale_(args.args.cast<double>("fullscale", 1.0)) {
+    HostFormat(const uhd::stream_args_t& args, const std::vector<std::string>& wires)
+        : full_scale_(args.args.cast<double>("fullscale", 1.0)) {
         const std::string& cpu = args.cpu_format.empty() ? std::string("fc32") : args.cpu_format;
         if (cpu == "fc32") {
             set<float>();
@@ -35,8 +38,10 @@ public:
             throw uhd::value_error("vusrp has no host sample format " + cpu + ": take fc32, fc64, sc16 or sc8");
         }
         const std::string& wire = args.otw_format;
-        if (!wire.empty() && wire != "sc16" && wire != "sc12" && wire != "sc8" && wire != "fc32") {
-            throw uhd::value_error("vusrp has no wire sample format " + wire + ": take sc16, sc12, sc8 or fc32");
+        if (!wire.empty() && std::find(wires.begin(), wires.end(), wire) == wires.end()) {
+            std::string all;
+            for (const std::string& one : wires) all += (all.empty() ? "" : ", ") + one;
+            throw uhd::value_error("vusrp has no wire sample format " + wire + ": take one of " + all);
         }
     }
 
@@ -81,5 +86,17 @@ private:
     void (*to_air_)(const void*, std::size_t, std::size_t, Sample*, float);
     void (*to_host_)(const Sample*, std::size_t, void*, std::size_t, float);
 };
+
+// Octets of a sample in a wire format.
+inline std::size_t wire_octets(const std::string& wire) {
+    if (wire == "fc32") return 8;
+    if (wire == "sc12") return 3;
+    return wire == "sc8" ? 2 : 4;
+}
+
+// The most samples of a packet.
+inline std::size_t packet_samples(const Direction& direction, const std::string& wire) {
+    return std::min(direction.packet_octets / wire_octets(wire), direction.packet_samples);
+}
 
 }  // namespace fadelab

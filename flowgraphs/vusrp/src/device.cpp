@@ -9,8 +9,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <set>
+#include <utility>
 
-#include "power.hpp"
+#include "clocking.hpp"
 
 namespace fadelab {
 namespace {
@@ -22,38 +24,61 @@ using uhd::stream_cmd_t;
 using uhd::time_spec_t;
 using uhd::usrp::subdev_spec_t;
 
-constexpr double kMinFreq_hz = 1e6;
-constexpr double kMaxFreq_hz = 6e9;
-constexpr double kLoStep_hz = 1e3;  // the DSP makes up for what the local oscillator cannot be set to
-constexpr double kDefaultFreq_hz = 1e9;
-constexpr double kGainStep_db = 0.25;
-constexpr double kMinBandwidth_hz = 200e3;
-constexpr double kMaxBandwidth_hz = 160e6;
-
 const fs_path kMboard = "/mboards/0";
-const std::string kDboard = "A";
-const std::string kGain = "PGA";
 
 std::string prefix(bool tx) { return tx ? "tx" : "rx"; }
-fs_path front_end_path(bool tx, std::size_t channel) {
-    return kMboard / "dboards" / kDboard / (prefix(tx) + "_frontends") / std::to_string(channel);
-}
 fs_path dsp_path(bool tx, std::size_t channel) { return kMboard / (prefix(tx) + "_dsps") / std::to_string(channel); }
 
+subdev_spec_t all_front_ends(const Profile& profile) {
+    subdev_spec_t all;
+    for (const Port& port : profile.ports) all.push_back({port.board, port.front_end});
+    return all;
+}
+
 // The front end of each channel of a subdevice specification. Throws uhd::value_error for one there is not.
-std::vector<std::size_t> front_ends_of(const subdev_spec_t& spec) {
+std::vector<std::size_t> front_ends_of(const Profile& profile, const subdev_spec_t& spec) {
     std::vector<std::size_t> found;
     for (const auto& pair : spec) {
-        const bool known =
-            (pair.db_name == kDboard || pair.db_name.empty()) && (pair.sd_name == "0" || pair.sd_name == "1");
-        const std::size_t channel = pair.sd_name == "1";
-        if (!known || std::count(found.begin(), found.end(), channel) != 0) {
-            throw uhd::value_error("vusrp has no subdevice specification \"" + spec.to_string() +
-                                   R"(": take "A:0", "A:1", or both)");
+        const auto port = std::find_if(profile.ports.begin(), profile.ports.end(), [&pair](const Port& one) {
+            return (pair.db_name == one.board || pair.db_name.empty()) && pair.sd_name == one.front_end;
+        });
+        const auto channel = static_cast<std::size_t>(port - profile.ports.begin());
+        if (port == profile.ports.end() || std::count(found.begin(), found.end(), channel) != 0) {
+            throw uhd::value_error("vusrp has no subdevice specification \"" + spec.to_string() + "\": take \"" +
+                                   all_front_ends(profile).to_string() + "\", or a part of it");
         }
         found.push_back(channel);
     }
     return found;
+}
+
+std::string joined(const std::vector<std::string>& words) {
+    std::string text;
+    for (std::size_t i = 0; i < words.size(); ++i) {
+        text += (i == 0 ? "" : i + 1 == words.size() ? " or " : ", ") + words[i];
+    }
+    return text;
+}
+
+double nearest_gain_db(const GainElement& element, double db) {
+    const auto [first, last, step] = element.db;
+    const double steps = (std::clamp(db, first, last) - first) / step;
+    constexpr double kRounding = 1e-6;  // of decimal fractions
+    switch (element.rounding) {
+        case Rounding::kDown:
+            return first + step * std::floor(steps + kRounding);
+        case Rounding::kUp:
+            return first + step * std::ceil(steps - kRounding);
+        default:
+            return first + step * std::round(steps);
+    }
+}
+
+// The nearest frequency of an oscillator that a word of so many bits sets.
+double nearest_word_hz(double hz, double master_clock_hz, int bits) {
+    if (bits == 0) return hz;
+    const double step_hz = std::ldexp(master_clock_hz, -bits);
+    return step_hz * std::round(std::remainder(hz, master_clock_hz) / step_hz);
 }
 
 template <typename Streams>
@@ -71,14 +96,24 @@ auto living(Streams& streams) {
 Device::Device(std::shared_ptr<Radio> radio) : radio_(std::move(radio)) {
     _type = uhd::device::USRP;
     _tree = uhd::property_tree::make();
-    _tree->create<std::string>("/name").set("vusrp");
+    _tree->create<std::string>("/name").set(profile().device);
+    for (const bool tx : {false, true}) {
+        oscillators_hz_[tx].assign(radio_->channels(), radio_->direction(tx).default_freq_hz);
+    }
     add_mboard();
     add_time();
-    add_dboard();
+    add_dboards();
+}
+
+fs_path Device::front_end_path(bool tx, std::size_t channel) const {
+    const Port& port = profile().ports[channel];
+    return kMboard / "dboards" / port.board / (prefix(tx) + "_frontends") / port.front_end;
 }
 
 uhd::rx_streamer::sptr Device::get_rx_stream(const uhd::stream_args_t& args) {
-    auto stream = std::make_shared<RxStream>(radio_, args, front_ends(false, args));
+    const auto channels = front_ends(false, args);
+    prepare(false, channels);
+    auto stream = std::make_shared<RxStream>(radio_, args, channels);
     const std::lock_guard lock(mutex_);
     rx_streams_.push_back(stream);
     return stream;
@@ -86,6 +121,7 @@ uhd::rx_streamer::sptr Device::get_rx_stream(const uhd::stream_args_t& args) {
 
 uhd::tx_streamer::sptr Device::get_tx_stream(const uhd::stream_args_t& args) {
     const auto channels = front_ends(true, args);
+    prepare(true, channels);
     for (const auto& other : tx_streams()) {
         if (std::any_of(channels.begin(), channels.end(), [&](auto channel) { return other->has(channel); })) {
             other->replace();
@@ -115,31 +151,61 @@ bool Device::recv_async_msg(uhd::async_metadata_t& message, double timeout) {
 }
 
 void Device::add_mboard() {
-    _tree->create<std::string>(kMboard / "name").set("vusrp");
-    _tree->create<std::string>(kMboard / "codename").set("fadelab");
+    _tree->create<std::string>(kMboard / "name").set(profile().board);
+    _tree->create<std::string>(kMboard / "codename").set(profile().codename);
     uhd::usrp::mboard_eeprom_t eeprom;
     eeprom["name"] = radio_->air().name();
     eeprom["serial"] = radio_->serial();
+    for (const auto& [key, value] : profile().eeprom) eeprom[key] = value;
     _tree->create<uhd::usrp::mboard_eeprom_t>(kMboard / "eeprom").set(eeprom);
-    _tree->create<sensor_value_t>(kMboard / "sensors/ref_locked").set_publisher([] {
-        return sensor_value_t("Ref", true, "locked", "unlocked");
+    for (const auto& [node, value] : profile().versions) _tree->create<std::string>(kMboard / node).set(value);
+    for (const std::string& name : profile().board_sensors) add_sensor(kMboard / "sensors", name);
+    const Link& link = radio_->link();
+    if (link.octets_per_second > 0.0) _tree->create<double>(kMboard / "link_max_rate").set(link.octets_per_second);
+    if (link.usb_version > 0) _tree->create<int>(kMboard / "usb_version").set(link.usb_version);
+    // Every time source has the air's whole seconds.
+    add_source("clock", profile().clock_sources, [this](const std::string& source) {
+        radio_->set_external_reference(source != "internal");
     });
-    const std::vector<std::string> sources{"internal", "external"};
-    _tree->create<std::vector<std::string>>(kMboard / "clock_source/options").set(sources);
-    _tree->create<std::string>(kMboard / "clock_source/value")
-        .add_coerced_subscriber([this, sources](const std::string& source) {
-            if (std::find(sources.begin(), sources.end(), source) == sources.end()) {
-                throw uhd::value_error("vusrp has no clock source " + source + ": take internal or external");
-            }
-            radio_->set_external_reference(source == "external");
-        })
-        .set("internal");
+    add_source("time", profile().time_sources, [](const std::string&) {});
     for (const bool tx : {false, true}) {
         auto& mapping = _tree->create<std::vector<std::size_t>>(kMboard / (prefix(tx) + "_chan_dsp_mapping"));
+        const subdev_spec_t all = all_front_ends(profile());
         _tree->create<subdev_spec_t>(kMboard / (prefix(tx) + "_subdev_spec"))
-            .set_coercer([](const subdev_spec_t& spec) { return spec.empty() ? subdev_spec_t("A:0 A:1") : spec; })
-            .add_coerced_subscriber([&mapping](const subdev_spec_t& spec) { mapping.set(front_ends_of(spec)); })
-            .set(subdev_spec_t("A:0 A:1"));
+            .set_coercer([all](const subdev_spec_t& spec) { return spec.empty() ? all : spec; })
+            .add_coerced_subscriber(
+                [this, &mapping](const subdev_spec_t& spec) { mapping.set(front_ends_of(profile(), spec)); })
+            .set(all);
+    }
+}
+
+void Device::add_source(const std::string& kind, const std::vector<std::string>& sources,
+                        std::function<void(const std::string&)> select) {
+    _tree->create<std::vector<std::string>>(kMboard / (kind + "_source") / "options").set(sources);
+    _tree->create<std::string>(kMboard / (kind + "_source") / "value")
+        .set_coercer([this, kind, sources](const std::string& source) {
+            if (std::find(sources.begin(), sources.end(), source) == sources.end()) {
+                throw uhd::value_error("vusrp has no " + kind + " source " + source + ": take " + joined(sources));
+            }
+            const auto& missing = profile().not_fitted;
+            if (std::find(missing.begin(), missing.end(), source) != missing.end()) {
+                throw uhd::key_error("vusrp has no " + source + " in it: take another " + kind + " source");
+            }
+            return source;
+        })
+        .add_coerced_subscriber(std::move(select))
+        .set("internal");
+}
+
+void Device::add_sensor(const fs_path& path, const std::string& name) {
+    auto& sensor = _tree->create<sensor_value_t>(path / name);
+    if (name == "temp") {
+        sensor.set_publisher([] { return sensor_value_t("temp", 42.0, "C"); });
+    } else if (name == "rssi") {
+        sensor.set_publisher([] { return sensor_value_t("RSSI", -100.0, "dB"); });
+    } else {
+        const std::string label = name == "lo_locked" ? "LO" : "Ref";
+        sensor.set_publisher([label] { return sensor_value_t(label, true, "locked", "unlocked"); });
     }
 }
 
@@ -147,8 +213,12 @@ void Device::add_time() {
     _tree->create<double>(kMboard / "tick_rate")
         .set_coercer([this](double hz) { return radio_->set_master_clock_hz(hz); })
         .set_publisher([this] { return radio_->master_clock_hz(); });
-    _tree->create<meta_range_t>(kMboard / "tick_rate/range")
-        .set(meta_range_t(kMinMasterClock_hz, kMaxMasterClock_hz, 1.0));
+    _tree->create<meta_range_t>(kMboard / "tick_rate/range").set(master_clocks(profile().master_clock));
+    if (profile().master_clock.automatic) {
+        _tree->create<bool>(kMboard / "auto_tick_rate")
+            .set(radio_->automatic())
+            .add_coerced_subscriber([this](bool automatic) { radio_->set_automatic(automatic); });
+    }
     _tree->create<time_spec_t>(kMboard / "time/now")
         .set_publisher([this] { return radio_->now(); })
         .add_coerced_subscriber([this](const time_spec_t& time) { radio_->set_now(time); });
@@ -158,20 +228,23 @@ void Device::add_time() {
     _tree->create<time_spec_t>(kMboard / "time/cmd").add_coerced_subscriber([this](const time_spec_t& time) {
         radio_->set_command_time(time);
     });
-    // Every source has the air's whole seconds.
-    _tree->create<std::vector<std::string>>(kMboard / "time_source/options").set({"none", "internal", "external"});
-    _tree->create<std::string>(kMboard / "time_source/value").set("internal");
 }
 
-void Device::add_dboard() {
+void Device::add_dboards() {
     for (const bool tx : {false, true}) {
-        uhd::usrp::dboard_eeprom_t eeprom;
-        eeprom.serial = radio_->serial();
-        _tree->create<uhd::usrp::dboard_eeprom_t>(kMboard / "dboards" / kDboard / (prefix(tx) + "_eeprom")).set(eeprom);
-        const fs_path codec = kMboard / (prefix(tx) + "_codecs") / kDboard;
-        _tree->create<std::string>(codec / "name").set("vusrp");
-        _tree->create<int>(codec / "gains");  // none: the front ends have them
-        for (std::size_t channel = 0; channel < kChannels; ++channel) {
+        const Direction& direction = radio_->direction(tx);
+        for (std::size_t channel = 0; channel < radio_->channels(); ++channel) {
+            const std::string& board = profile().ports[channel].board;
+            const fs_path codec = kMboard / (prefix(tx) + "_codecs") / board;
+            if (!_tree->exists(codec / "name")) {
+                uhd::usrp::dboard_eeprom_t eeprom;
+                eeprom.serial = radio_->serial();
+                if (direction.board_id != 0) eeprom.id = uhd::usrp::dboard_id_t::from_uint16(direction.board_id);
+                _tree->create<uhd::usrp::dboard_eeprom_t>(kMboard / "dboards" / board / (prefix(tx) + "_eeprom"))
+                    .set(eeprom);
+                _tree->create<std::string>(codec / "name").set(direction.codec);
+                _tree->create<int>(codec / "gains");  // none: the front ends have them
+            }
             add_dsp(tx, channel);
             add_front_end(tx, channel);
             tune(tx, channel);
@@ -180,66 +253,81 @@ void Device::add_dboard() {
 }
 
 void Device::add_front_end(bool tx, std::size_t channel) {
+    const Direction& direction = radio_->direction(tx);
+    const Port& port = profile().ports[channel];
     const fs_path path = front_end_path(tx, channel);
-    _tree->create<std::string>(path / "name").set("vusrp");
+    _tree->create<std::string>(path / "name").set(tx ? port.tx_name : port.rx_name);
     _tree->create<std::string>(path / "connection").set("IQ");
     _tree->create<bool>(path / "enabled").set(true);
     _tree->create<bool>(path / "use_lo_offset").set(false);
-    _tree->create<sensor_value_t>(path / "sensors/lo_locked").set_publisher([] {
-        return sensor_value_t("LO", true, "locked", "unlocked");
-    });
+    for (const std::string& name : direction.sensors) add_sensor(path / "sensors", name);
+    for (const std::string& node : direction.corrections) _tree->create<bool>(path / node).set(true);
 
-    const std::vector<std::string> antennas =
-        tx ? std::vector<std::string>{"TX/RX"} : std::vector<std::string>{"TX/RX", "RX2"};
+    const std::vector<std::string>& antennas = direction.antennas;
     _tree->create<std::vector<std::string>>(path / "antenna/options").set(antennas);
     _tree->create<std::string>(path / "antenna/value")
-        .add_coerced_subscriber([antennas](const std::string& antenna) {
+        .add_coerced_subscriber([&antennas](const std::string& antenna) {
             if (std::find(antennas.begin(), antennas.end(), antenna) == antennas.end()) {
                 throw uhd::value_error("vusrp has no antenna " + antenna + " there");
             }
         })
-        .set(antennas.back());
+        .set(direction.antenna);
 
-    const meta_range_t freqs(kMinFreq_hz, kMaxFreq_hz, kLoStep_hz);
+    const meta_range_t freqs = meta_range(direction.freq_hz);
     _tree->create<meta_range_t>(path / "freq/range").set(freqs);
     _tree->create<double>(path / "freq/value")
-        .set_coercer([freqs](double hz) { return freqs.clip(hz, true); })
-        .set(kDefaultFreq_hz)
-        .add_coerced_subscriber([this, tx, channel](double) { tune(tx, channel); });
+        .set_coercer([freqs, &direction](double hz) {
+            const double clipped = freqs.clip(hz, true);
+            return direction.oscillator_hz == nullptr ? clipped : direction.oscillator_hz(clipped);
+        })
+        .set_publisher([this, tx, channel] { return oscillators_hz_[tx][channel]; })
+        .add_coerced_subscriber([this, tx, channel, &direction](double hz) {
+            for (std::size_t other = 0; other < radio_->channels(); ++other) {
+                if (other != channel && !direction.shared_oscillator) continue;
+                oscillators_hz_[tx][other] = hz;
+                tune(tx, other);
+            }
+        });
 
-    const meta_range_t bandwidths(kMinBandwidth_hz, kMaxBandwidth_hz);
+    const meta_range_t bandwidths = meta_range(direction.bandwidth_hz);
     _tree->create<meta_range_t>(path / "bandwidth/range").set(bandwidths);
     _tree->create<double>(path / "bandwidth/value")
         .set_coercer([bandwidths](double hz) { return bandwidths.clip(hz); })
-        .set(kMaxBandwidth_hz);
+        .set(direction.default_bandwidth_hz);
 
-    const meta_range_t gains(0.0, kMaxGain_db, kGainStep_db);
-    _tree->create<meta_range_t>(path / "gains" / kGain / "range").set(gains);
-    _tree->create<double>(path / "gains" / kGain / "value")
-        .set_coercer([gains](double db) { return gains.clip(db, true); })
-        .set(0.0)
-        .add_coerced_subscriber([this, tx, channel](double db) { radio_->set_gain_db(tx, channel, db); });
+    for (const GainElement& element : direction.gains) {
+        _tree->create<meta_range_t>(path / "gains" / element.name / "range").set(meta_range(element.db));
+        _tree->create<double>(path / "gains" / element.name / "value")
+            .set_coercer([&element](double db) { return nearest_gain_db(element, db); })
+            .set(element.db.first)
+            .add_coerced_subscriber([this, tx, channel, path, &direction](double) {
+                double total_db = 0.0;
+                for (const GainElement& one : direction.gains) {
+                    total_db += _tree->access<double>(path / "gains" / one.name / "value").get();
+                }
+                radio_->set_gain_db(tx, channel, total_db);
+            });
+    }
 }
 
 void Device::add_dsp(bool tx, std::size_t channel) {
     const fs_path path = dsp_path(tx, channel);
-    _tree->create<meta_range_t>(path / "rate/range").set_publisher([this] {
-        meta_range_t rates;
-        for (int decimation = kMaxDecimation; decimation > 0; --decimation) {
-            rates.push_back(uhd::range_t(radio_->master_clock_hz() / decimation));
-        }
-        return rates;
+    _tree->create<meta_range_t>(path / "rate/range").set_publisher([this, tx] {
+        return rates(radio_->direction(tx), radio_->master_clock_hz());
     });
     _tree->create<double>(path / "rate/value")
         .set_coercer([this, tx, channel](double sps) { return radio_->set_rate_sps(tx, channel, sps); })
         .set_publisher([this, tx, channel] { return radio_->rate_sps(tx, channel); });
     const auto freqs = [this] {
         const double half = radio_->master_clock_hz() / 2;
-        return meta_range_t(-half, half);
+        const int bits = profile().dsp_bits;
+        return meta_range_t(-half, half, bits == 0 ? 0.0 : std::ldexp(2.0 * half, -bits));
     };
     _tree->create<meta_range_t>(path / "freq/range").set_publisher(freqs);
     _tree->create<double>(path / "freq/value")
-        .set_coercer([freqs](double hz) { return freqs().clip(hz); })
+        .set_coercer([this, freqs](double hz) {
+            return nearest_word_hz(freqs().clip(hz), radio_->master_clock_hz(), profile().dsp_bits);
+        })
         .set(0.0)
         .add_coerced_subscriber([this, tx, channel](double) { tune(tx, channel); });
     if (tx) return;
@@ -249,9 +337,39 @@ void Device::add_dsp(bool tx, std::size_t channel) {
 
 // The DSP shifts down what the local oscillator's frequency leaves when receiving, and up when transmitting.
 void Device::tune(bool tx, std::size_t channel) {
-    const double lo_hz = _tree->access<double>(front_end_path(tx, channel) / "freq/value").get();
+    const double lo_hz = oscillators_hz_[tx][channel];
     const double dsp_hz = _tree->access<double>(dsp_path(tx, channel) / "freq/value").get();
     radio_->set_freq_hz(tx, channel, tx ? lo_hz + dsp_hz : lo_hz - dsp_hz);
+}
+
+// Settles what a new streamer asks of the clock and of the other streamers. A rate that was never set becomes one that
+// the device has.
+void Device::prepare(bool tx, const std::vector<std::size_t>& channels) {
+    std::size_t widest = channels.size();
+    std::set<std::size_t> used[2];
+    used[tx].insert(channels.begin(), channels.end());
+    {
+        const std::lock_guard lock(mutex_);
+        for (const auto& stream : living(rx_streams_)) {
+            widest = std::max(widest, stream->get_num_channels());
+            for (std::size_t i = 0; i < radio_->channels(); ++i) {
+                if (stream->has(i)) used[false].insert(i);
+            }
+        }
+        for (const auto& stream : living(tx_streams_)) {
+            widest = std::max(widest, stream->get_num_channels());
+            for (std::size_t i = 0; i < radio_->channels(); ++i) {
+                if (stream->has(i)) used[true].insert(i);
+            }
+        }
+    }
+    if (profile().pairs_of_chains && used[false].size() + used[true].size() == 3) {
+        throw uhd::runtime_error("vusrp: a " + profile().product +
+                                 " cannot have two channels of one direction with one of the other");
+    }
+    radio_->set_widest_stream(widest);
+    if (!radio_->automatic()) return;
+    for (const std::size_t channel : channels) radio_->set_rate_sps(tx, channel, radio_->rate_sps(tx, channel));
 }
 
 std::vector<std::size_t> Device::front_ends(bool tx, const uhd::stream_args_t& args) const {

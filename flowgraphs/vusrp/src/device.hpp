@@ -11,6 +11,7 @@
 #include <uhd/types/device_addr.hpp>
 #include <uhd/usrp/subdev_spec.hpp>
 
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -36,15 +37,22 @@ public:
 private:
     void add_mboard();
     void add_time();
-    void add_dboard();
+    void add_dboards();
+    void add_sensor(const uhd::fs_path& path, const std::string& name);
+    void add_source(const std::string& kind, const std::vector<std::string>& sources,
+                    std::function<void(const std::string&)> select);
     void add_front_end(bool tx, std::size_t channel);
     void add_dsp(bool tx, std::size_t channel);
     void tune(bool tx, std::size_t channel);
+    const Profile& profile() const { return radio_->profile(); }
+    uhd::fs_path front_end_path(bool tx, std::size_t channel) const;
+    void prepare(bool tx, const std::vector<std::size_t>& channels);
     std::vector<std::size_t> front_ends(bool tx, const uhd::stream_args_t& args) const;
     void issue_stream_cmd(std::size_t channel, const uhd::stream_cmd_t& command);
     std::vector<std::shared_ptr<TxStream>> tx_streams();
 
     std::shared_ptr<Radio> radio_;
+    std::vector<double> oscillators_hz_[2];  // of each channel: receiving, transmitting
     std::mutex mutex_;  // of what follows
     std::vector<std::weak_ptr<RxStream>> rx_streams_;
     std::vector<std::weak_ptr<TxStream>> tx_streams_;

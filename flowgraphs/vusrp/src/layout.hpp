@@ -23,10 +23,10 @@
 namespace fadelab {
 
 constexpr std::uint64_t kMagic = 0x72696162616c6566u;  // "felabair"
-constexpr std::uint32_t kVersion = 2;
+constexpr std::uint32_t kVersion = 3;
 
 constexpr std::size_t kDevices = 8;
-constexpr std::size_t kChannels = 2;  // of each direction of a device
+constexpr std::size_t kChannels = 4;  // of each direction of a device, at most
 constexpr std::size_t kNameBytes = 32;
 constexpr std::size_t kPortBytes = kNameBytes + 4;
 constexpr std::size_t kRingSamples = std::size_t{1} << 21;  // of a transmitting channel
@@ -55,6 +55,7 @@ struct Tuning {
     std::int64_t at_ns;  // not before the entry before
     double freq_hz;
     double gain_db;
+    double full_scale_dbm;  // of a sample of amplitude 1 at this gain, at the antenna
 };
 
 struct Tunings {
@@ -79,6 +80,7 @@ struct RxChannel {
 struct Slot {
     Process owner;
     char serial[kNameBytes];
+    std::atomic<std::uint32_t> channels;  // of each direction
     std::int64_t released_ns;  // CLOCK_MONOTONIC
     TxChannel tx[kChannels];
     RxChannel rx[kChannels];

@@ -1,6 +1,6 @@
 // Makes virtual USRPs known to UHD: which device addresses there are, and devices from them.
 //
-// Arguments: type=vusrp, air (default: "default"), serial, master_clock_rate, clock=internal|external for the clock
+// Arguments: type=vusrp, profile, link, air (default: "default"), serial, master_clock_rate, clock=internal|external for the clock
 // source, and for an air that does not exist yet air_clock=realtime|lockstep, seed, wait_streams.
 
 #include <uhd/device.hpp>
@@ -9,15 +9,20 @@
 #include <uhd/utils/log.hpp>
 #include <uhd/utils/static.hpp>
 
+#include <algorithm>
+#include <cmath>
 #include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
 #include <set>
+#include <sstream>
+#include <stdexcept>
 #include <string>
 
 #include "air.hpp"
 #include "device.hpp"
+#include "profiles/profile.hpp"
 #include "radio.hpp"
 
 namespace fadelab {
@@ -62,6 +67,52 @@ std::optional<std::string> clock_source_of(const device_addr_t& address) {
     throw AirError("clock=" + clock + " is no clock source: take internal or external; the air's clock is air_clock");
 }
 
+const Profile& profile_of(const device_addr_t& address) {
+    const std::string name = address.get("profile", "ideal");
+    try {
+        return profile(name);
+    } catch (const std::out_of_range&) {
+        std::string all;
+        for (const std::string& one : profile_names()) all += (all.empty() ? "" : ", ") + one;
+        throw AirError("there is no profile " + name + ": take one of " + all);
+    }
+}
+
+const Link& link_of(const device_addr_t& address, const Profile& family) {
+    if (!address.has_key("link")) return family.links.front();
+    std::string all;
+    for (const Link& link : family.links) {
+        if (link.name == address["link"]) return link;
+        all += (all.empty() ? "" : ", ") + link.name;
+    }
+    throw AirError("profile " + family.name + " has no link " + address["link"] + ": take one of " + all);
+}
+
+// Throws AirError for one that the family does not have; nothing where the address leaves it open.
+std::optional<double> master_clock_of(const device_addr_t& address, const Profile& family) {
+    if (!address.has_key("master_clock_rate")) return std::nullopt;
+    const auto hz = address.cast<double>("master_clock_rate", 0.0);
+    const MasterClock& clock = family.master_clock;
+    const auto megahertz = [](double one) {
+        std::ostringstream text;
+        text << one / 1e6 << "e6";
+        return text.str();
+    };
+    if (!clock.choices_hz.empty()) {
+        std::string all;
+        for (const double choice : clock.choices_hz) {
+            if (std::abs(choice - hz) < 1.0) return choice;
+            all += (all.empty() ? "" : ", ") + megahertz(choice);
+        }
+        throw AirError("master_clock_rate of profile " + family.name + " must be one of " + all);
+    }
+    if (!(hz >= clock.range_hz.first && hz <= clock.range_hz.last)) {
+        throw AirError("master_clock_rate must lie within " + megahertz(clock.range_hz.first) + " and " +
+                       megahertz(clock.range_hz.last));
+    }
+    return hz;
+}
+
 // What this process has made and offered. UHD itself knows devices by their address only, and two sinks that ask for
 // "type=vusrp" mean one device.
 class Ledger {
@@ -103,13 +154,18 @@ public:
         const std::optional<std::string> clock_source = clock_source_of(address);
         if (address.has_key("seed")) options.seed = address.cast<std::uint64_t>("seed", 1);
         if (address.has_key("wait_streams")) options.wait_streams = address.cast<std::uint32_t>("wait_streams", 0);
-        const auto master_clock_hz = address.cast<double>("master_clock_rate", kDefaultMasterClock_hz);
-        if (!(master_clock_hz >= kMinMasterClock_hz && master_clock_hz <= kMaxMasterClock_hz)) {
-            throw AirError("master_clock_rate must lie within 1e6 and 250e6");
-        }
+        const Profile& family = profile_of(address);
+        const Link& link = link_of(address, family);
+        const std::optional<double> master_clock_hz = master_clock_of(address, family);
         Air air = join(air_name, options, asked);
         const std::string serial = air.slot().serial;
-        auto device = std::make_shared<Device>(std::make_shared<Radio>(std::move(air), master_clock_hz));
+        auto device = std::make_shared<Device>(std::make_shared<Radio>(std::move(air), family, link, master_clock_hz));
+        if (family.heeds_clock_source) {
+            for (const std::string kind : {"clock_source", "time_source"}) {
+                if (!address.has_key(kind)) continue;
+                device->get_tree()->access<std::string>("/mboards/0/" + kind + "/value").set(address[kind]);
+            }
+        }
         if (clock_source) device->get_tree()->access<std::string>("/mboards/0/clock_source/value").set(*clock_source);
         made_[{air_name, serial}] = device;
         return device;
@@ -140,11 +196,20 @@ Ledger& ledger() {
     return one;
 }
 
-device_addr_t address_of(const std::string& air, const std::string& serial) {
+// What a program that looks for devices is told; a family's product and name as a device of it would tell them.
+device_addr_t address_of(const device_addr_t& hint, const std::string& air, const std::string& serial) {
     device_addr_t address;
     address["type"] = "vusrp";
     address["air"] = air;
     address["serial"] = serial;
+    const std::string name = hint.get("profile", "ideal");
+    const auto known = profile_names();
+    if (std::find(known.begin(), known.end(), name) == known.end()) return address;
+    if (const Profile& family = profile(name); !family.product.empty()) {
+        address["profile"] = name;
+        address["name"] = air;
+        address["product"] = family.product;
+    }
     return address;
 }
 
@@ -153,10 +218,10 @@ device_addrs_t find(const device_addr_t& hint) {
     const std::string air = hint.get("air", kDefaultAir);
     if (hint.has_key("serial")) {
         ledger().name(air, hint["serial"]);
-        return {address_of(air, hint["serial"])};
+        return {address_of(hint, air, hint["serial"])};
     }
     device_addrs_t found;
-    for (const std::string& serial : ledger().offer(air)) found.push_back(address_of(air, serial));
+    for (const std::string& serial : ledger().offer(air)) found.push_back(address_of(hint, air, serial));
     return found;
 }
 

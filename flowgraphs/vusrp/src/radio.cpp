@@ -1,20 +1,14 @@
 #include "radio.hpp"
 
+#include <uhd/exception.hpp>
+#include <uhd/utils/log.hpp>
+
 #include <algorithm>
 #include <cmath>
 
+#include "clocking.hpp"
+
 namespace fadelab {
-namespace {
-
-constexpr double kDefaultRate_sps = 1e6;
-constexpr double kDefaultFreq_hz = 1e9;
-
-double over_whole_number(double master_clock_hz, double rate_sps) {
-    const double decimation = std::round(master_clock_hz / rate_sps);
-    return master_clock_hz / std::clamp(decimation, 1.0, static_cast<double>(kMaxDecimation));
-}
-
-}  // namespace
 
 void AsyncQueue::push(const uhd::async_metadata_t& message) {
     const std::lock_guard lock(mutex_);
@@ -30,28 +24,86 @@ bool AsyncQueue::pop(uhd::async_metadata_t& message) {
     return true;
 }
 
-Radio::Radio(Air air, double master_clock_hz)
-    : air_(std::move(air)), serial_(air_.slot().serial), master_clock_hz_(master_clock_hz) {
-    for (std::size_t channel = 0; channel < kChannels; ++channel) {
-        tuners_[false][channel].emplace(air_.slot().rx[channel].tunings, kDefaultFreq_hz, 0.0, air_.now_ns());
-        tuners_[true][channel].emplace(air_.slot().tx[channel].tunings, kDefaultFreq_hz, 0.0, air_.now_ns());
-        set_rate_sps(false, channel, kDefaultRate_sps);
-        set_rate_sps(true, channel, kDefaultRate_sps);
+Radio::Radio(Air air, const Profile& profile, const Link& link, std::optional<double> master_clock_hz)
+    : air_(std::move(air)),
+      profile_(profile),
+      link_(link),
+      serial_(air_.slot().serial),
+      master_clock_hz_(master_clock(profile.master_clock, master_clock_hz.value_or(profile.master_clock.default_hz))),
+      automatic_(profile.master_clock.automatic && !master_clock_hz) {
+    air_.slot().channels = static_cast<std::uint32_t>(channels());
+    for (std::size_t channel = 0; channel < channels(); ++channel) {
+        const auto add = [&](bool tx, Tunings& tunings) {
+            const Direction& one = direction(tx);
+            tuners_[tx][channel].emplace(tunings, one.default_freq_hz, 0.0, one.full_scale_dbm, air_.now_ns());
+            rates_sps_[tx][channel] =
+                automatic_ ? profile_.default_rate_sps
+                           : master_clock_hz_ / factor(profile_, one, master_clock_hz_, profile_.default_rate_sps);
+        };
+        add(false, air_.slot().rx[channel].tunings);
+        add(true, air_.slot().tx[channel].tunings);
     }
     follow_clock();
 }
 
 double Radio::set_master_clock_hz(double hz) {
     const std::lock_guard lock(mutex_);
-    set_clock(std::clamp(std::round(hz), kMinMasterClock_hz, kMaxMasterClock_hz), ppm_);
-    for (auto& direction : rates_sps_) {
-        for (auto& rate : direction) rate = over_whole_number(master_clock_hz_, rate);
+    set_clock(master_clock(profile_.master_clock, hz), ppm_);
+    for (const bool tx : {false, true}) {
+        for (std::size_t channel = 0; channel < channels(); ++channel) {
+            auto& rate = rates_sps_[tx][channel];
+            rate = master_clock_hz_ / factor(profile_, direction(tx), master_clock_hz_, rate);
+        }
     }
     return master_clock_hz_;
 }
 
+void Radio::set_widest_stream(std::size_t channels) {
+    const std::lock_guard lock(mutex_);
+    widest_stream_ = std::max<std::size_t>(channels, 1);
+    if (automatic_) follow_rates();
+    const double highest_hz = highest_master_clock(profile_.master_clock, widest_stream_);
+    if (master_clock_hz_ - highest_hz >= 1.0) {
+        throw uhd::value_error("vusrp: the master clock of " + std::to_string(master_clock_hz_ / 1e6) +
+                               " MHz exceeds the " + std::to_string(highest_hz / 1e6) + " MHz that " +
+                               std::to_string(widest_stream_) + " channels allow");
+    }
+}
+
 double Radio::set_rate_sps(bool tx, std::size_t channel, double rate_sps) {
-    return rates_sps_[tx][channel] = over_whole_number(master_clock_hz_, rate_sps);
+    const std::lock_guard lock(mutex_);
+    if (automatic_) {
+        const std::optional<double> before = std::exchange(chosen_sps_[tx][channel], rate_sps);
+        try {
+            follow_rates();
+        } catch (const uhd::value_error&) {
+            chosen_sps_[tx][channel] = before;
+            throw;
+        }
+    }
+    const int by = factor(profile_, direction(tx), master_clock_hz_, rate_sps);
+    if (const auto text = warning(direction(tx), tx, by)) {
+        UHD_LOG_WARNING("VUSRP", *text << ": " << master_clock_hz_ / 1e6 << " MHz / " << by);
+    }
+    chosen_sps_[tx][channel] = master_clock_hz_ / by;
+    return rates_sps_[tx][channel] = master_clock_hz_ / by;
+}
+
+// The master clock follows the rates that have been set; those stay as they are.
+void Radio::follow_rates() {
+    std::vector<double> rates_sps;
+    for (const auto& direction : chosen_sps_) {
+        for (const auto& rate : direction) {
+            if (rate) rates_sps.push_back(*rate);
+        }
+    }
+    if (rates_sps.empty()) return;
+    const auto hz = automatic_master_clock(profile_.master_clock, rates_sps, widest_stream_);
+    if (hz) {
+        set_clock(*hz, ppm_);
+    } else {
+        UHD_LOG_WARNING("VUSRP", "no master clock fits these sample rates: take others, or set master_clock_rate");
+    }
 }
 
 void Radio::set_freq_hz(bool tx, std::size_t channel, double freq_hz) {
@@ -65,7 +117,8 @@ void Radio::set_gain_db(bool tx, std::size_t channel, double gain_db) {
     Tuner& tuner = *tuners_[tx][channel];
     air_.sleep_until(tuner.room_ns());
     const std::lock_guard lock(mutex_);
-    tuner.set_gain_db(gain_db, command_ns(earliest_ns(tx, channel)));
+    const double full_scale_dbm = direction(tx).full_scale_dbm + (tx ? gain_db : -gain_db);
+    tuner.set_gain_db(gain_db, full_scale_dbm, command_ns(earliest_ns(tx, channel)));
 }
 
 uhd::time_spec_t Radio::now() {
@@ -172,10 +225,12 @@ void Radio::set_clock(double hz, double ppm) {
     if (hz == master_clock_hz_ && ppm == ppm_) return;
     const std::int64_t now = air_.now_ns();
     const uhd::time_spec_t time = device_time(master().last_tick_at(now) + offset_ticks(now));
-    step_.reset();
+    uhd::time_spec_t stepped;
+    if (step_) stepped = device_time(master().last_tick_at(step_->at_ns) + step_->offset_ticks);
     master_clock_hz_ = hz;
     ppm_ = ppm;
     offset_ticks_ = time.to_ticks(hz) - master().last_tick_at(now);
+    if (step_) step_->offset_ticks = stepped.to_ticks(hz) - master().last_tick_at(step_->at_ns);
 }
 
 }  // namespace fadelab

@@ -1,6 +1,6 @@
 // A claimed device: its place on the air, its clock, its rates and what its front ends are tuned to.
 //
-// The property tree (device.hpp) sets it, the streams (rx_stream.hpp, tx_stream.hpp) run by it. Device time is counted
+// Its profile says what becomes of a request. The property tree (device.hpp) sets it, the streams (rx_stream.hpp, tx_stream.hpp) run by it. Device time is counted
 // in ticks of the master clock; sample k of decimation D lies at tick k D since the air began, plus the offset that
 // setting the time has given the device.
 
@@ -16,14 +16,10 @@
 #include <string>
 
 #include "air.hpp"
+#include "profiles/profile.hpp"
 #include "tuning.hpp"
 
 namespace fadelab {
-
-constexpr double kDefaultMasterClock_hz = 200e6;
-constexpr double kMinMasterClock_hz = 1e6;
-constexpr double kMaxMasterClock_hz = 250e6;
-constexpr int kMaxDecimation = 4096;
 
 // Asynchronous messages, for a streamer or a whole device; the oldest go when nobody takes them.
 class AsyncQueue {
@@ -39,7 +35,14 @@ private:
 
 class Radio {
 public:
-    Radio(Air air, double master_clock_hz);
+    // Without a master clock the device has its default, and an automatic one follows the rates. Throws uhd::value_error
+    // for one that the family refuses.
+    Radio(Air air, const Profile& profile, const Link& link, std::optional<double> master_clock_hz);
+
+    const Profile& profile() const { return profile_; }
+    const Direction& direction(bool tx) const { return tx ? profile_.tx : profile_.rx; }
+    const Link& link() const { return link_; }
+    std::size_t channels() const { return profile_.ports.size(); }
 
     Air& air() { return air_; }
     const std::string& serial() const { return serial_; }
@@ -47,6 +50,11 @@ public:
 
     double master_clock_hz() const { return master_clock_hz_; }
     double set_master_clock_hz(double hz);  // returns the one it got, like all that follow
+    bool automatic() const { return automatic_; }
+    void set_automatic(bool automatic) { automatic_ = automatic; }
+    // Streamers of so many channels are there, or about to be. An automatic clock follows; throws uhd::value_error where
+    // the clock is too high for them.
+    void set_widest_stream(std::size_t channels);
 
     // Rates are the master clock's over a whole number.
     double set_rate_sps(bool tx, std::size_t channel, double rate_sps);
@@ -84,8 +92,11 @@ private:
     std::int64_t earliest_ns(bool tx, std::size_t channel);
     uhd::time_spec_t device_time(std::int64_t ticks) const;
     void set_clock(double hz, double ppm);
+    void follow_rates();
 
     Air air_;
+    const Profile& profile_;
+    const Link link_;
     std::string serial_;
     AsyncQueue async_;
     std::mutex mutex_;  // of what follows, but for reading atomics
@@ -97,6 +108,9 @@ private:
     std::optional<Step> step_;       // at the next PPS
     std::optional<uhd::time_spec_t> command_time_;
     std::atomic<double> rates_sps_[2][kChannels];
+    std::atomic<bool> automatic_;
+    std::size_t widest_stream_ = 1;
+    std::optional<double> chosen_sps_[2][kChannels];  // rates that the program has set, as it asked for them or got them
     std::optional<Tuner> tuners_[2][kChannels];
 };
 

@@ -25,7 +25,6 @@
 
 namespace fadelab {
 
-constexpr std::size_t kPacket = 2040;  // samples, unless stream args say less
 constexpr std::int64_t kMaxLag = std::int64_t{1} << 20;
 
 class RxStream : public uhd::rx_streamer {

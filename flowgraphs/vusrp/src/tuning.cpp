@@ -10,8 +10,9 @@ constexpr std::uint64_t kQueued = kTunings / 2;
 
 }  // namespace
 
-Tuner::Tuner(Tunings& tunings, double freq_hz, double gain_db, std::int64_t now_ns) : tunings_(tunings) {
-    append({0, freq_hz, gain_db}, now_ns);
+Tuner::Tuner(Tunings& tunings, double freq_hz, double gain_db, double full_scale_dbm, std::int64_t now_ns)
+    : tunings_(tunings) {
+    append({0, freq_hz, gain_db, full_scale_dbm}, now_ns);
 }
 
 void Tuner::set_freq_hz(double freq_hz, std::int64_t at_ns) {
@@ -20,9 +21,10 @@ void Tuner::set_freq_hz(double freq_hz, std::int64_t at_ns) {
     append(tuning, at_ns);
 }
 
-void Tuner::set_gain_db(double gain_db, std::int64_t at_ns) {
+void Tuner::set_gain_db(double gain_db, double full_scale_dbm, std::int64_t at_ns) {
     Tuning tuning = newest();
     tuning.gain_db = gain_db;
+    tuning.full_scale_dbm = full_scale_dbm;
     append(tuning, at_ns);
 }
 
@@ -48,6 +50,7 @@ Tuned tuned_at(const Tunings& tunings, std::int64_t ns) {
         const Tuning& tuning = tunings.ring[i % kTunings];
         found.freq_hz = tuning.freq_hz;
         found.gain_db = tuning.gain_db;
+        found.full_scale_dbm = tuning.full_scale_dbm;
         if (tuning.at_ns <= ns) break;
         found.until_ns = tuning.at_ns;
     }

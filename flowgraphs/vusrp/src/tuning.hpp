@@ -12,10 +12,10 @@ namespace fadelab {
 // without a time waits for those before it.
 class Tuner {
 public:
-    Tuner(Tunings& tunings, double freq_hz, double gain_db, std::int64_t now_ns);
+    Tuner(Tunings& tunings, double freq_hz, double gain_db, double full_scale_dbm, std::int64_t now_ns);
 
     void set_freq_hz(double freq_hz, std::int64_t at_ns);
-    void set_gain_db(double gain_db, std::int64_t at_ns);
+    void set_gain_db(double gain_db, double full_scale_dbm, std::int64_t at_ns);
     // When there will be room for another change.
     std::int64_t room_ns() const;
 
@@ -30,6 +30,7 @@ private:
 struct Tuned {
     double freq_hz = 0.0;
     double gain_db = 0.0;
+    double full_scale_dbm = 0.0;
     std::int64_t until_ns = kNever;
 };
 Tuned tuned_at(const Tunings& tunings, std::int64_t ns);

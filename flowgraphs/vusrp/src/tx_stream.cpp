@@ -21,7 +21,8 @@ constexpr std::int64_t kLockstepBuffer = kRingSamples / 2;
 TxStream::TxStream(std::shared_ptr<Radio> radio, const uhd::stream_args_t& args, std::vector<std::size_t> channels)
     : radio_(std::move(radio)),
       channels_(std::move(channels)),
-      format_(args),
+      format_(args, radio_->profile().wires),
+      packet_size_(packet_samples(radio_->direction(true), args.otw_format)),
       next_burst_policy_(args.args.get("underflow_policy", "next_packet") == "next_burst"),
       grid_(radio_->grid(true, channels_.front())) {
     Air& air = radio_->air();
@@ -103,7 +104,7 @@ std::size_t TxStream::send_packets(std::unique_lock<std::mutex>& lock, const buf
     const std::int64_t begun_ns = monotonic_ns();
     std::size_t sent = 0;
     while (sent < n) {
-        const std::size_t packet = std::min(n - sent, kMaxPacket);
+        const std::size_t packet = std::min(n - sent, packet_size_);
         if (!wait_for_room(lock, packet, n - sent, begun_ns + timeout_ns)) break;
         if (dropping_) return n;
         if (sent == 0 && open_) {
@@ -150,7 +151,8 @@ std::int64_t TxStream::room_ns(std::size_t n) const {
     const Air& air = radio_->air();
     const std::int64_t now = air.now_ns();
     if (bursts_.size() >= kMaxBursts) return bursts_.front().end_ns();
-    std::int64_t too_many = static_cast<std::int64_t>(n) - (air.lockstep() ? kLockstepBuffer : kBuffer);
+    const auto buffer = static_cast<std::int64_t>(radio_->profile().tx_buffer_samples);
+    std::int64_t too_many = static_cast<std::int64_t>(n) - (air.lockstep() ? kLockstepBuffer : buffer);
     for (const Burst& burst : bursts_) {
         too_many += burst.end_tick - std::clamp(burst.grid.last_tick_at(now), burst.start_tick, burst.end_tick);
     }

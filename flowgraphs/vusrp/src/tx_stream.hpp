@@ -7,7 +7,7 @@
 // - A sample that is not on the air before its time is never heard, and the program gets a message: late (L) for the
 //   start of a timed burst, underflow (U) for a burst that ran dry. As in a device, the next packet starts
 //   anew, or the next burst with the stream argument underflow_policy=next_burst.
-// - Up to kBuffer samples wait for their time; send() blocks when there are more.
+// - Up to the profile's buffer of samples wait for their time; send() blocks when there are more.
 // - Messages are made when the program sends or asks for them: there is no thread.
 
 #pragma once
@@ -25,8 +25,6 @@
 
 namespace fadelab {
 
-constexpr std::int64_t kBuffer = 262144;  // samples, the 1 MiB of an N210
-
 class TxStream : public uhd::tx_streamer {
 public:
     // `channels`: front ends. Throws AirError when there is no memory for their samples.
@@ -34,7 +32,7 @@ public:
     ~TxStream() override;
 
     std::size_t get_num_channels() const override { return channels_.size(); }
-    std::size_t get_max_num_samps() const override { return kMaxPacket; }
+    std::size_t get_max_num_samps() const override { return packet_size_; }
     std::size_t send(const buffs_type& buffs, std::size_t nsamps_per_buff, const uhd::tx_metadata_t& metadata,
                      double timeout) override;
     bool recv_async_msg(uhd::async_metadata_t& message, double timeout) override;
@@ -46,8 +44,6 @@ public:
     void replace();
 
 private:
-    static constexpr std::size_t kMaxPacket = 2040;
-
     // Contiguous samples that are not all past.
     struct Burst {
         Grid grid;
@@ -76,6 +72,7 @@ private:
     std::shared_ptr<Radio> radio_;
     std::vector<std::size_t> channels_;
     HostFormat format_;
+    std::size_t packet_size_;
     bool next_burst_policy_;
 
     std::mutex mutex_;  // guards the members below
