@@ -39,18 +39,9 @@ def _run_all(bench: Bench, mutants: Sequence[Mutant]) -> dict[str, Outcome]:
         else:
             outcomes[job.what.name] = outcome
             place = f"[{len(outcomes)}/{len(mutants)}]"
-            print(f"{place:>9} {outcome.verdict:8} {outcome.seconds:6.1f} s  {job.what.name}", flush=True)
+            by = outcome.by or f"nobody; {job.what.rule}"
+            print(f"{place:>9} {outcome.verdict:8} {outcome.seconds:6.1f} s  {job.what.name}  {by}", flush=True)
     return outcomes
-
-
-def _table(mutants: Sequence[Mutant], outcomes: dict[str, Outcome]) -> str:
-    width = max(len(mutant.name) for mutant in mutants)
-    rows = [f"{'mutant':{width}}  {'verdict':8}  seconds  by"]
-    for mutant in mutants:
-        outcome = outcomes[mutant.name]
-        by = outcome.by or f"nobody; {mutant.rule}"
-        rows.append(f"{mutant.name:{width}}  {outcome.verdict:8}  {outcome.seconds:7.1f}  {by}")
-    return "\n".join(rows)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -77,7 +68,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         print("mutants: interrupted", file=sys.stderr)
         return 130
-    print(f"\n{_table(mutants, outcomes)}\n")
     count = {verdict: sum(o.verdict == verdict for o in outcomes.values()) for verdict in (KILLED, SURVIVED, ERROR)}
     print(f"{count[KILLED]} of {len(mutants)} killed, {count[SURVIVED]} survived, {count[ERROR]} could not be run")
     return 2 if count[ERROR] else 1 if count[SURVIVED] else 0

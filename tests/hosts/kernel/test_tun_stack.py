@@ -2,19 +2,25 @@
 
 import socket
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from ipaddress import IPv4Address
 from typing import cast
 
 import pytest
 
 from common.units import MS, SECOND
-from hosts.engine.stack import Application, Socket
+from hosts.engine.content import Octets
+from hosts.engine.own_tcp import OwnTcp
+from hosts.engine.probe import FlowCounter
+from hosts.engine.results import TcpReceived, TcpSent
+from hosts.engine.streams import Transfer
 from hosts.kernel.tun import Tun
 from hosts.kernel.tun_stack import TunStack
 from hosts.loop import Loop
 from hosts.tcp.config import TcpConfig
 from tcpip.segment import ACK, FIN, RST, SYN, Flow, Segment
 from tcpip.wire import emit, parse
+from testbed.model import transfers
 
 pytestmark = pytest.mark.slow
 
@@ -81,44 +87,23 @@ def hosts() -> Iterator[Hosts]:
         yield Hosts(ends)
 
 
-class Echo(Application):
-    """Sends back what comes, and closes when the peer has."""
-
-    def __init__(self, socket: Socket) -> None:
-        self.socket = socket
-
-    def handle(self, now: int) -> None:
-        connection = self.socket.connection
-        while connection.readable:
-            connection.write(connection.read(1 << 16))
-        if connection.at_end:
-            connection.close(now)
-
-
-class Reader(Application):
-    """Keeps what comes."""
-
-    def __init__(self, stack: TunStack) -> None:
-        self.data = bytearray()
-        self.socket = stack.stack.connect(CONFIG, int(IPv4Address(THERE)), 80, self)
-
-    def handle(self, now: int) -> None:
-        self.data.extend(self.socket.connection.read(1 << 16))
+def tcp(driver: TunStack) -> OwnTcp:
+    return OwnTcp(replace(transfers._context(driver.stack), contents=Octets(1)), driver.stack, CONFIG)
 
 
 @pytest.mark.parametrize("lost", [0, SYN, FIN])
-def test_octets_go_there_and_back_and_nothing_is_left(hosts: Hosts, lost: int) -> None:
+def test_octets_cross_and_nothing_is_left(hosts: Hosts, lost: int) -> None:
     first = iter([True])
     hosts.tuns[0].lose = lambda segment: bool(segment.flags & lost) and next(first, False)
-    hosts.there.stack.listen(CONFIG, 80, Echo)
-    reader = Reader(hosts.here)
-    connection = reader.socket.connection
-    data = bytes(range(256)) * 400
-    assert connection.write(data) == len(data)
-    reader.socket.close()
-    hosts.run_until(lambda: connection.closed and len(hosts.there.stack._receivers) == 0)
-    assert bytes(reader.data) == data
-    assert (connection.error, len(hosts.here.stack._receivers)) == (None, 0)
+    sent, received = list[TcpSent](), list[TcpReceived]()
+    content, counter = Octets(1).incoming("flow/0"), FlowCounter("there", "flow")
+    tcp(hosts.there).accept(80, lambda receive: receive(content, counter, received.append))
+    transfer = Transfer(flow="flow", index=0, address=(THERE, 80), limit=100_000, end_at=None, drain_ns=None)
+    tcp(hosts.here).send(transfer, paused=False, done=sent.append)
+    hosts.run_until(lambda: len(hosts.here.stack._receivers) == len(hosts.there.stack._receivers) == 0)
+    [there], [here] = sent, received
+    assert (there.complete, here.complete, here.intact, counter.nbytes) == (True, True, True, 100_000)
+    assert there.sha256 == here.sha256
     assert sum(bool(segment.flags & lost) for segment in hosts.tuns[0].written) == (2 if lost else 0)
 
 
