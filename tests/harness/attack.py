@@ -143,8 +143,8 @@ KINDS: Final[tuple[Kind, ...]] = ("others", "forged ACKs", "forged data")
 class FilterDoor(Door):
     """The filters of one end, beside nine real connections; with packets as octets and as objects, which agree."""
 
-    def __init__(self, target: Target, kind: Kind, seed: int, *, gap_ns: int = 2 * MS) -> None:
-        self.kind, self.gap_ns = kind, gap_ns
+    def __init__(self, target: Target, kind: Kind, seed: int) -> None:
+        self.kind = kind
         self._seed, self._target = seed, target
         self.networks = tuple(self._network(access) for access in (Octets(), Objects()))
         forge = None if kind == "others" else self.networks[0].seen
@@ -163,7 +163,7 @@ class FilterDoor(Door):
         self._shots += 1
         shot = self._attacker.next()
         # long pauses now and then, in which timers expire
-        gap_ns = int(rng.expovariate(1 / (self.gap_ns * (50 if rng.random() < 0.002 else 1))))
+        gap_ns = int(rng.expovariate(1 / (2 * MS * (50 if rng.random() < 0.002 else 1))))
         for network in self.networks:
             network.shoot(shot, gap_ns)
 

@@ -5,10 +5,9 @@ One rule holds for all of them: what Wireshark's info column says before IP has 
 
 import re
 import shutil
-import struct
 import subprocess
 import zlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import fields
 from pathlib import Path
 from random import Random
@@ -21,6 +20,8 @@ from linklayer.schemes import LINKTYPE_USER0, LINKTYPE_USER1, LINKTYPE_USER5, SC
 from linklayer.slacp import wire
 from linklayer.slacp.describe import describe
 from linklayer.slacp.frames import Ack, Data, Fec, Frame, Hello, Sync
+from tcpip.segment import ACK, Flow, Segment
+from tcpip.wire import emit
 from tests.harness.octets import changed
 from tests.harness.slacp_pair import documented_frames, sealed
 from tests.harness.tshark import DISSECTOR, Row, capture, needs_tshark, rows, tshark
@@ -60,20 +61,6 @@ def expected(frame: Frame) -> Row:
     return {f"slacp.{name}": [str(int(value))] for name, value in shown.items()}
 
 
-def plain_numbers(row: Row) -> Row:
-    """Hexadecimal fields as decimal ones."""
-    return {name: [str(int(value, 0)) for value in values] for name, values in row.items()}
-
-
-def assert_fields(path: Path, frames: Sequence[Frame]) -> None:
-    wanted = [expected(frame) for frame in frames]
-    names = sorted({name for row in wanted for name in row})
-    found = [plain_numbers(row) for row in rows(path, *names)]
-    for frame, wanted_row, found_row in zip(frames, wanted, found, strict=True):
-        # a flag is shown with every type; those that are set are what counts
-        assert {**found_row, **wanted_row} == found_row, frame
-
-
 # -- whole frames --------------------------------------------------------------------------------------------
 
 
@@ -100,7 +87,10 @@ def test_random_frames_with_padding(path: Path) -> None:
     octets = [wire.emit(frame) for frame in frames]
     padding = [b"", b"\0", b"anything\xff"]
     capture(path, [frame + padding[number % 3] for number, frame in enumerate(octets)])
-    assert_fields(path, frames)
+    wanted = [expected(frame) for frame in frames]
+    for row, found in zip(wanted, rows(path, *sorted({name for each in wanted for name in each})), strict=True):
+        # a flag is shown with every type; those that are set are what counts
+        assert {name: [str(int(value, 0)) for value in found[name]] for name in row} == row
     assert [own_words(info) for info in infos(path)] == [describe(frame).words for frame in octets]
     shown = [row.get("slacp.padding", [""])[0].replace(":", "") for row in rows(path, "slacp.padding")]
     assert shown == [padding[number % 3].hex() for number in range(len(frames))]
@@ -127,9 +117,7 @@ def test_an_acknowledgement_lists_what_has_come_and_what_has_not(path: Path) -> 
 
 
 def segment(seq: int, payload: bytes = b"") -> bytes:
-    """An IPv4 packet with a TCP segment."""
-    tcp = struct.pack(">HHIIBBHHH", 5001, 6001, seq, 1, 5 << 4, 0x10, 1000, 0, 0) + payload
-    return struct.pack(">BBHHHBBH4s4s", 0x45, 0, 20 + len(tcp), 0, 0, 64, 6, 0, b"\x0a\0\0\1", b"\x0a\0\0\2") + tcp
+    return emit(Segment(Flow(0x0A000001, 5001, 0x0A000002, 6001), seq, 1, ACK, 1000, len(payload), payload or None))
 
 
 def test_a_packet_goes_to_ip_without_the_blocks_fields(path: Path) -> None:
