@@ -38,8 +38,6 @@ _SECOND_NS: Final = 1_000_000_000
 class Arrival(Generic[T]):
     """A frame at the far end, or the place where an erased one would be. Times in ns."""
 
-    __slots__ = ("arrived_at", "frame", "sent_at", "verdict")
-
     def __init__(self, frame: T, verdict: Verdict, sent_at: int, arrived_at: int) -> None:
         self.frame = frame
         self.verdict = verdict

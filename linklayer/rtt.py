@@ -13,8 +13,6 @@ INITIAL_NS: Final = 1_000_000_000
 class RttEstimator:
     """Smoothed round-trip time and its variation."""
 
-    __slots__ = ("_srtt", "_variation")
-
     def __init__(self) -> None:
         self._srtt = 0
         self._variation = 0

@@ -29,8 +29,6 @@ from linklayer.queues import Queue
 class Transmitter(ABC):
     """Takes frames to send: a hop, or a radio."""
 
-    __slots__ = ()
-
     @abstractmethod
     def has_room(self) -> bool:
         """Whether a frame of the largest size would be taken now."""
@@ -62,8 +60,6 @@ class Station:
 
     `loss_observer` may be set at any time.
     """
-
-    __slots__ = ("_deliver", "_guesser", "_queues", "_transmitter", "link", "loss_observer", "refusals")
 
     def __init__(
         self,

@@ -148,8 +148,6 @@ class RadioPath:
 class Drops(Taker):
     """Stands before a wire, counts the packets that its queue does not take, and reports the TCP segments lost."""
 
-    __slots__ = ("_clock", "_reporter", "_wire", "others", "segments")
-
     def __init__(self, wire: Wire, clock: VirtualClock, reporter: LossReporter) -> None:
         self._wire, self._clock, self._reporter = wire, clock, reporter
         self.segments = 0
@@ -171,8 +169,6 @@ class Drops(Taker):
 
 class _Labelled(Taker):
     """Makes datagrams ECN-capable."""
-
-    __slots__ = ("_to",)
 
     def __init__(self, to: Taker) -> None:
         self._to = to

@@ -38,8 +38,6 @@ def after_ticks(now: int, ticks: int, tick_ns: int, phase_ns: int) -> int:
 class BsdRto(RtoEstimator):
     """The retransmission timeout in ticks."""
 
-    __slots__ = ("_max_ticks", "_min_ticks", "_phase_ns", "_srtt", "_tick_ns", "_ticks", "_timeouts", "_variation")
-
     def __init__(self, options: TimerOptions) -> None:
         super().__init__(options)
         self._tick_ns = tick = options.tick_ns

@@ -9,8 +9,6 @@ from bisect import bisect_left, bisect_right
 class SendBuffer:
     """Octets written and not acknowledged: [start, end)."""
 
-    __slots__ = ("_octets", "end", "start")
-
     def __init__(self, start: int) -> None:
         self.start = start
         self.end = start
@@ -40,8 +38,6 @@ class SendBuffer:
 
 class Reassembly:
     """Octets that came out of order: disjoint, sorted ranges, and their order of change (RFC 2018 section 4)."""
-
-    __slots__ = ("_ends", "_octets", "_starts", "recent")
 
     def __init__(self) -> None:
         self._starts: list[int] = []

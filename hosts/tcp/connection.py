@@ -37,8 +37,6 @@ _SYN_RECEIVED: Final = State.SYN_RECEIVED
 class Connection(Endpoint):
     """One end of a TCP connection; `flow` is the direction it sends in, `iss` the 32-bit initial sequence number."""
 
-    __slots__ = ("_counts_as_open", "_handshake", "_shared", "_state_at")
-
     def __init__(self, config: TcpConfig, flow: Flow, iss: int, shared: Shared | None = None) -> None:
         super().__init__(config, flow, iss, shared)
         self._shared = shared

@@ -36,21 +36,6 @@ _TIMESTAMP_BYTES: Final = 12
 class Handshake:
     """SYN or SYN-ACK of one end. Agreed options are set in its `sender` and `receiver`."""
 
-    __slots__ = (
-        "_asks_for",
-        "_asks_for_fec",
-        "_config",
-        "_flow",
-        "_iss",
-        "_receiver",
-        "_scales",
-        "_sender",
-        "_sent_at",
-        "at",
-        "due",
-        "sent",
-    )
-
     def __init__(self, config: TcpConfig, flow: Flow, iss: int, sender: Sender, receiver: Receiver) -> None:
         self._config = config
         self._flow = flow

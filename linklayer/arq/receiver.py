@@ -47,12 +47,6 @@ class Receiver:
     `patience_ns`: how long a hole stops the order. `code` joins fragments; without it they are refused.
     """
 
-    __slots__ = (
-        "_base", "_code", "_combine", "_had", "_held", "_in_order", "_next", "_owed", "_partial", "_patience_ns",
-        "_release_at", "_session", "_top", "delivered", "delivered_bytes", "duplicates", "fec_repairs", "packets",
-        "refused", "sessions",
-    )  # fmt: skip
-
     def __init__(
         self, in_order: bool, patience_ns: int, code: FragmentCode | None = None, combine: bool = True
     ) -> None:

@@ -38,8 +38,6 @@ class _Held:
 class Cutter:
     """How packets are cut: `total` fragments each, any `data` of them suffice."""
 
-    __slots__ = ("code", "data", "total")
-
     def __init__(self, code: FragmentCode, data: int, total: int) -> None:
         self.code = code
         self.data = data
@@ -48,27 +46,6 @@ class Cutter:
 
 class Sender:
     """Packets for the peer, from `handle_packet` until they are acknowledged or given up."""
-
-    __slots__ = (
-        "_again",
-        "_cutter",
-        "_fresh",
-        "_held",
-        "_next",
-        "_resend_after_ns",
-        "_rest",
-        "_retries",
-        "_session",
-        "_timers",
-        "_window",
-        "acked_bytes",
-        "fec_frames",
-        "given_up",
-        "packets",
-        "resent",
-        "residual_losses",
-        "stale",
-    )  # fmt: skip
 
     def __init__(
         self, session: int, resend_after_ns: int, retries: int, window: int, cutter: Cutter | None = None

@@ -35,8 +35,6 @@ _CONTEXT_SEGMENTS: Final = 3
 class CoherentReceiver(Hold):
     """The filter beside the receiver, or at a node on its side of the link."""
 
-    __slots__ = ()
-
     def _is_congestion(self, flow: HeldFlow) -> bool:
         ack = flow.ack
         return flow.marked.overlaps(ack - 1, ack + _CONTEXT_SEGMENTS * flow.mss)
@@ -44,8 +42,6 @@ class CoherentReceiver(Hold):
 
 class CoherentSender(Hold):
     """The filter beside the sender, or at a node on its side of the link."""
-
-    __slots__ = ()
 
     def _is_congestion(self, flow: HeldFlow) -> bool:
         return flow.echo

@@ -67,11 +67,6 @@ class HoldOptions:
 class HeldFlow:
     """The data of one direction of a connection, and the ACKs of its receiver. Numbers are unwrapped."""
 
-    __slots__ = (
-        "ack", "dupacks", "echo", "from_link", "held", "held_octets", "marked", "misfits", "mss", "release_at", "top",
-        "window",
-    )  # fmt: skip
-
     def __init__(self, seq: int, from_link: bool) -> None:
         #: whether the data comes from the link, and its ACKs go there
         self.from_link = from_link
@@ -98,8 +93,6 @@ class HeldFlow:
 @mypyc_attr(allow_interpreted_subclasses=True)
 class Hold(Filter):
     """Holds dupacks of data from the link (`receiving`), of data for the link (`sending`), or of both."""
-
-    __slots__ = ("_access", "_first", "_flows", "_octets", "_receiving", "_sending", "_timers", "_wait_ns")
 
     def __init__(self, access: Access, options: HoldOptions, *, receiving: bool = True, sending: bool = True) -> None:
         super().__init__()

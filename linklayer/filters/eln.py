@@ -57,8 +57,6 @@ class Marker(Filter):
     `holes`: segments that are missing in the data from the link.
     """
 
-    __slots__ = ("_access", "_entries", "_look_at_holes", "_look_at_sent", "_reports", "_seen", "_sent")
-
     def __init__(self, access: Access, *, sent: bool = True, reports: bool = False, holes: bool = False) -> None:
         super().__init__()
         self._access = access

@@ -34,8 +34,6 @@ def _end(segment: Segment, seq: int) -> int:
 class Acks:
     """The acknowledgements of one flow's receiver."""
 
-    __slots__ = ("ack", "dupack", "evidence", "guessed", "known", "recover", "seq", "top", "window")
-
     def __init__(self, seq: int, known: bool) -> None:
         #: behind the highest number of the flow
         self.top = seq
@@ -110,8 +108,6 @@ class Piece:
 
 class SentFlow(Acks):
     """One flow that this end puts on the link."""
-
-    __slots__ = ("_arrived", "_log", "_order", "_pieces", "_reports", "_starts")
 
     def __init__(self, seq: int, known: bool, reports: bool) -> None:
         super().__init__(seq, known)
@@ -252,8 +248,6 @@ class SentFlow(Acks):
 
 class SeenFlow(Acks):
     """One flow that comes from the link."""
-
-    __slots__ = ("_holes",)
 
     def __init__(self, seq: int, known: bool) -> None:
         super().__init__(seq, known)

@@ -82,8 +82,6 @@ class Filter:
     This class lets every packet pass. A filter overrides the methods in which it does more.
     """
 
-    __slots__ = ("_from_link", "_guesses", "_to_link", "counters", "name")
-
     def __init__(self) -> None:
         #: of its plugin, where a scenario has made it
         self.name = ""

@@ -6,8 +6,6 @@ from bisect import bisect_left, bisect_right
 class Ranges:
     """Numbers in at most `limit` disjoint ranges [left, right); of more, the lowest goes."""
 
-    __slots__ = ("_lefts", "_limit", "_rights")
-
     def __init__(self, limit: int) -> None:
         self._limit = limit
         #: ascending, and each left < its right < the next left

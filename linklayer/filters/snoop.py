@@ -40,11 +40,6 @@ from tcpip.segment import ACK, FIN, RST, SYN, Segment
 class Snoop(Filter):
     """The base station's filter."""
 
-    __slots__ = (
-        "_access", "_again", "_cache", "_least_timeout_ns", "_limits", "_places", "_selective", "_serial",
-        "_suppresses", "_tick_ns", "_wakeups",
-    )  # fmt: skip
-
     def __init__(self, access: Access, *, suppresses: bool, selective: bool, limits: Limits) -> None:
         super().__init__()
         self._access = access

@@ -130,8 +130,6 @@ class CachedFlow:
 class Cache:
     """The segments of all flows."""
 
-    __slots__ = ("_limits", "flows", "nbytes")
-
     def __init__(self, limits: Limits) -> None:
         self._limits = limits
         #: the least recently used first

@@ -26,8 +26,6 @@ MAX_RANGES: Final = 32
 
 
 class _Flow:
-    __slots__ = ("come", "latest")
-
     def __init__(self, seq: int) -> None:
         #: unwrapped numbers that have come
         self.come = Ranges(MAX_RANGES)
@@ -37,8 +35,6 @@ class _Flow:
 
 class Tagger(Filter):
     """The mobile end's filter."""
-
-    __slots__ = ("_access", "_flows")
 
     def __init__(self, access: Access) -> None:
         super().__init__()

@@ -62,8 +62,6 @@ class WindowOptions:
 class _Connection:
     """The windows that the host has offered to one peer."""
 
-    __slots__ = ("ack", "edge", "fin", "first", "full_bytes", "iss", "limit", "offered", "scale", "used_at")
-
     def __init__(self, iss: int, scale: int, full_bytes: int, limit: int, now: int) -> None:
         #: 32-bit number of the host's SYN
         self.iss = iss
@@ -88,8 +86,6 @@ class _Connection:
 
 class SharedWindow(Filter):
     """The mobile end's filter."""
-
-    __slots__ = ("_access", "_idle", "_idle_ns", "_open", "_opening", "_shared_bytes")
 
     def __init__(self, access: Access, shared_bytes: int, idle_ns: int) -> None:
         super().__init__()

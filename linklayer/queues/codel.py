@@ -29,18 +29,6 @@ class CoDel(DropTail):
     behind it.
     """
 
-    __slots__ = (
-        "_above_at",
-        "_arrivals",
-        "_count",
-        "_dropping",
-        "_interval_ns",
-        "_last_count",
-        "_mtu_bytes",
-        "_next_at",
-        "_target_ns",
-    )
-
     def __init__(self, options: CoDelOptions, context: QueueContext) -> None:
         super().__init__(context.limit_bytes, options.limit_packets)
         self._target_ns = ns(options.target_ms)

@@ -53,20 +53,6 @@ class Red(DropTail):
     `min_packets` = `max_packets` below the limit, marking is deterministic, as in COHERENCE.
     """
 
-    __slots__ = (
-        "_count",
-        "_gentle",
-        "_idle_since",
-        "_mark_above",
-        "_max_p",
-        "_max_threshold",
-        "_min_threshold",
-        "_packet_time_ns",
-        "_rng",
-        "_weight",
-        "average",
-    )
-
     def __init__(self, options: RedOptions, context: QueueContext) -> None:
         super().__init__(context.limit_bytes, options.limit_packets)
         self._rng = context.rng

@@ -31,8 +31,6 @@ Deliveries = deque[tuple[Sized, int]]
 class _Block:
     """The symbols of one FEC block that have arrived."""
 
-    __slots__ = ("actual", "complete", "members", "shards")
-
     def __init__(self) -> None:
         #: number of actual frames; None until a redundancy frame tells
         self.actual: int | None = None

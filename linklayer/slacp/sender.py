@@ -48,8 +48,6 @@ class _Outstanding:
 class _Block:
     """Retransmitted frames that share redundancy."""
 
-    __slots__ = ("due_at", "members", "number", "shards")
-
     def __init__(self, number: int, due_at: int) -> None:
         self.number = number
         #: when the threshold timer expires; None once it has

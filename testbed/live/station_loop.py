@@ -60,8 +60,6 @@ class Radio(Protocol):
 class _Octets(Transmitter):
     """The radio as a transmitter: encodes frames as octets, as the scheme says."""
 
-    __slots__ = ("_radio", "emit")
-
     def __init__(self, radio: Radio, scheme: Scheme) -> None:
         self._radio, self.emit = radio, scheme.emit
 

@@ -31,8 +31,6 @@ _NEVER: Final = 1 << 61
 class _MacBuffer(Transmitter):
     """The hop, as a transmitter."""
 
-    __slots__ = ("_hop", "_max_frame_bytes")
-
     def __init__(self, hop: Hop[Any], max_frame_bytes: int) -> None:
         self._hop, self._max_frame_bytes = hop, max_frame_bytes
 
@@ -50,25 +48,6 @@ class ModelStation(Taker, Sleeper):
     every frame with its fate, `fates` takes them where that has an effect; its loss reporter is told of every lost
     packet. `join` connects two stations, once, and starts them.
     """
-
-    __slots__ = (
-        "_alarm",
-        "_clock",
-        "_damage",
-        "_far",
-        "_observers",
-        "_station",
-        "_tcp_channel",
-        "_udp_channel",
-        "_wake_at",
-        "arrivals",
-        "bad_frames",
-        "fates",
-        "hop",
-        "link",
-        "meter",
-        "queues",
-    )
 
     def __init__(
         self,

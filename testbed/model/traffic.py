@@ -135,8 +135,6 @@ class _Receiver(DatagramReceiver):
 class _FlowTap(Tap):
     """Passes the segments of one flow to the watch."""
 
-    __slots__ = ("_epoch", "_flow", "_watch")
-
     def __init__(self, watch: Watch, flow: str, epoch: int) -> None:
         self._watch, self._flow, self._epoch = watch, flow, epoch
 

@@ -21,8 +21,6 @@ from hosts.tcp.send_state import INFINITE, SendState
 class Growth(ABC):
     """One sender's congestion window: `cwnd` and `ssthresh` in octets."""
 
-    __slots__ = ("_sender", "cwnd", "ssthresh")
-
     def __init__(self, sender: SendState) -> None:
         self._sender = sender
         self.cwnd = 0

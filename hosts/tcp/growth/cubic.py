@@ -35,21 +35,6 @@ class CubicOptions(SlowStartOptions):
 class Cubic(Growth):
     """CUBIC's congestion avoidance and decrease."""
 
-    __slots__ = (
-        "_alpha",
-        "_began_at",
-        "_beta",
-        "_c",
-        "_credit",
-        "_k_s",
-        "_most",
-        "_prior",
-        "_regained",
-        "_w_est",
-        "_w_max",
-        "_whole",
-    )
-
     def __init__(self, sender: SendState, options: CubicOptions) -> None:
         super().__init__(sender)
         self._beta, self._c = options.beta, options.c

@@ -37,8 +37,6 @@ _APART_NS: Final = 2 * MS
 class LinuxCubic(Cubic):
     """CUBIC's window, and an end of slow start by the times of ACKs."""
 
-    __slots__ = ("_found", "_last_at", "_round_at", "_round_end", "_round_ns", "_samples", "_shortest_ns")
-
     def __init__(self, sender: SendState, options: CubicOptions) -> None:
         super().__init__(sender, options)
         self._regained = self._alpha

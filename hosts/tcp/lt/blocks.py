@@ -21,8 +21,6 @@ _decoder = lru_cache(SYMBOLS)(zfec.Decoder)
 class Block:
     """[start, end) of the sequence numbers, unwrapped, in symbols of `width` octets."""
 
-    __slots__ = ("end", "members", "start", "width")
-
     def __init__(self, start: int, end: int, width: int) -> None:
         self.start = start
         self.end = end

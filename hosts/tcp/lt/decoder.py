@@ -23,8 +23,6 @@ _MOST_BLOCKS: Final = 32
 class _Waiting(Block):
     """A block that lacks symbols, and its redundant symbols that have come; None where only sizes count."""
 
-    __slots__ = ("redundant",)
-
     def __init__(self, start: int, end: int, width: int) -> None:
         super().__init__(start, end, width)
         self.redundant: dict[int, bytes | None] = {}
@@ -32,8 +30,6 @@ class _Waiting(Block):
 
 class Decoder:
     """Reconstructs the data of one receiver; `reassembly` is the receiver's, `most` its buffer in octets."""
-
-    __slots__ = ("_blocks", "_kept", "_most", "_reassembly", "_stored", "count", "recovered", "serial")
 
     def __init__(self, reassembly: Reassembly, most: int) -> None:
         self._reassembly = reassembly

@@ -17,8 +17,6 @@ _NONE: Final = 0.0
 class ErasureEstimator:
     """E, as a share of the segments sent."""
 
-    __slots__ = ("rate",)
-
     def __init__(self) -> None:
         self.rate = _NONE
 

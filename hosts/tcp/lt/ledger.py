@@ -17,8 +17,6 @@ _HALF: Final = 0x8000
 class Ledger:
     """Ordinals of one sender. `left` is the highest that is known to have left the network."""
 
-    __slots__ = ("_ends", "_fec", "arrived", "fec_octets", "left", "sent")
-
     def __init__(self) -> None:
         self.sent = 0
         self.left = 0

@@ -37,8 +37,6 @@ FEC_HEADER_BYTES: Final = 16
 class SentBlock(Block):
     """A block under way, on the sender's side."""
 
-    __slots__ = ("budget", "judged_at", "octets", "open", "planned", "redundant", "repaired_at", "rounds")
-
     def __init__(self, start: int, width: int, planned: int, octets: bytearray | None) -> None:
         super().__init__(start, start, width)
         #: data segments that it shall have; it is open until then
@@ -59,8 +57,6 @@ class SentBlock(Block):
 class Shard:
     """A FEC segment to be sent: symbol `index` behind those of `block`."""
 
-    __slots__ = ("block", "index", "payload", "serial")
-
     def __init__(self, block: SentBlock, index: int, payload: bytes | None, serial: int) -> None:
         self.block = block
         self.index = index
@@ -70,29 +66,6 @@ class Shard:
 
 class Protection:
     """LT-TCP's part of one sender; `agreed`: the peer understands FEC segments."""
-
-    __slots__ = (
-        "_adaptive",
-        "_blocks",
-        "_confidence",
-        "_due",
-        "_fec",
-        "_full_mss",
-        "_granularity",
-        "_ledger",
-        "_min_mss",
-        "_need",
-        "_open",
-        "_planned",
-        "_proactive",
-        "_reactive",
-        "_reactive_due",
-        "_round_arrived",
-        "_round_ends",
-        "_round_left",
-        "_sender",
-        "estimate",
-    )
 
     def __init__(self, sender: SendState, options: LtOptions, agreed: bool) -> None:
         self._sender = sender

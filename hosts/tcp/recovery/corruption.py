@@ -12,8 +12,6 @@ from hosts.tcp.options import LossOptions
 class Corruption:
     """The holes of one connection's recoveries."""
 
-    __slots__ = ("_corrupt", "_holes", "_jumped_counts", "_one_told", "_told_until")
-
     def __init__(self, options: LossOptions, una: int) -> None:
         self._corrupt: set[int] = set()
         #: holes that were sent again while the window is kept

@@ -21,8 +21,6 @@ from hosts.tcp.send_state import SendState
 class FackRepair(SackRepair):
     """Holes first, lowest first, as long as cwnd has room for another segment."""
 
-    __slots__ = ()
-
     @override
     def poll(self) -> tuple[int, int] | None:
         sender = self.sender
@@ -46,8 +44,6 @@ class FackRepair(SackRepair):
 
 class Fack(Sack):
     """SACK whose losses are found by the distance of snd.fack."""
-
-    __slots__ = ()
 
     def __init__(self, sender: SendState, options: SackOptions) -> None:
         super().__init__(sender, options)

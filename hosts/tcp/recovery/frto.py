@@ -33,8 +33,6 @@ class _Step(Enum):
 class Frto:
     """The detection algorithm of one connection; while `active`, only it sends segments."""
 
-    __slots__ = ("_credit", "_recover", "_resend", "_sacked", "_sender", "_step", "active")
-
     def __init__(self, sender: SendState) -> None:
         self._sender = sender
         self.active = False

@@ -24,8 +24,6 @@ class NewRenoOptions(FastRecoveryOptions):
 class NewRenoRepair(Repair):
     """The first segment, and the one at each partial acknowledgement."""
 
-    __slots__ = ("_impatient", "_partial")
-
     def __init__(self, recovery: FastRecovery, options: NewRenoOptions) -> None:
         super().__init__(recovery)
         self._impatient = options.impatient

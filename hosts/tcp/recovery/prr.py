@@ -11,8 +11,6 @@ back up to it: by what arrives, and by a segment more for each ACK that moves th
 class Prr:
     """The window (octets) of one connection's fast recoveries."""
 
-    __slots__ = ("_delivered", "_flight", "_out", "_ssthresh")
-
     def __init__(self) -> None:
         self._ssthresh = 0
         #: octets outstanding when the recovery began (RecoverFS), that have arrived in it, that were sent in it

@@ -42,38 +42,6 @@ _FRACTION: Final = 4
 class Rack(Recovery):
     """RACK's loss detection, tail loss probes, proportional rate reduction."""
 
-    __slots__ = (
-        "_after_timeout",
-        "_arrived",
-        "_delivered",
-        "_dsack_round",
-        "_dsacks",
-        "_end",
-        "_fack",
-        "_first",
-        "_frto",
-        "_least_rtt_ns",
-        "_limited_transmit",
-        "_multiple",
-        "_needless_left",
-        "_persist",
-        "_probe",
-        "_probe_range",
-        "_prr",
-        "_recover",
-        "_reordering_seen",
-        "_resent_at",
-        "_rtt_ns",
-        "_sent_at",
-        "_undo_from",
-        "_undo_to",
-        "_waits",
-        "_windows_before",
-        "_windows_now",
-        "now",
-        "sent",
-    )
-
     def __init__(self, sender: SendState) -> None:
         super().__init__(sender)
         self.observes = True

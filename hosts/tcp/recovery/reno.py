@@ -19,8 +19,6 @@ class RenoOptions(FastRecoveryOptions):
 class RenoRepair(Repair):
     """The oldest segment, once; the window is inflated by each duplicate."""
 
-    __slots__ = ("_grows_after",)
-
     def __init__(self, recovery: FastRecovery, options: RenoOptions) -> None:
         super().__init__(recovery)
         self._grows_after = options.grow_after_recovery

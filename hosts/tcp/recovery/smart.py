@@ -23,8 +23,6 @@ from tcpip.segment import Segment
 class SmartRepair(Repair):
     """The gaps that SMART options have left on the scoreboard."""
 
-    __slots__ = ("_first", "now")
-
     def __init__(self, recovery: FastRecovery) -> None:
         super().__init__(recovery)
         self.sender.track_resent()
@@ -81,8 +79,6 @@ class SmartRepair(Repair):
 
 class Smart(FastRecovery):
     """Recovery from gaps where ACKs have told of one, and NewReno's from plain duplicates."""
-
-    __slots__ = ("_gaps", "_plain")
 
     def __init__(self, sender: SendState, options: NewRenoOptions) -> None:
         super().__init__(sender, options, NewRenoRepair)

@@ -22,8 +22,6 @@ _LEAST_PTO_NS: Final = 10 * MS
 class TailProbe:
     """The probe of one connection."""
 
-    __slots__ = ("_end", "_is_again", "_sender")
-
     def __init__(self, sender: SendState) -> None:
         self._sender = sender
         #: the octet behind the highest one sent when the probe left (TLP.end_seq), -1: no probe is outstanding

@@ -29,8 +29,6 @@ class Transmission:
 class Transmissions:
     """The outstanding segments of one connection."""
 
-    __slots__ = ("_arrived_ends", "_flying", "_segments", "_starts", "in_flight", "lost")
-
     def __init__(self) -> None:
         #: by their octets, lowest first
         self._starts: list[int] = []
