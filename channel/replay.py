@@ -37,6 +37,8 @@ class Outcome(Enum):
     PAYLOAD = "payload"
     #: nothing decoded
     MISSED = "missed"
+    #: nothing decoded, for the receiver's host had lost the samples
+    UNKNOWN = "unknown"
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,24 +78,26 @@ class TraceReplay(ErrorModel):
     `by="index"`: the n-th frame gets the n-th outcome. `by="time"`: a frame gets the outcome in force at its
     start, that of the latest row at or before it, and the first frame starts at the time of the first
     row; the last row is in force for the mean distance between rows. With `loop` the trace starts again at its end;
-    otherwise a frame beyond the end raises TraceError.
+    otherwise a frame beyond the end raises TraceError. Rows with an unknown outcome are left out.
 
-    Raises TraceError for a trace without rows, or without duration when replayed by time; ValueError for
+    Raises TraceError for a trace without known outcomes, or without duration when replayed by time; ValueError for
     another `by`.
     """
 
     def __init__(self, trace: Trace, by: Literal["index", "time"], loop: bool) -> None:
-        rows = len(trace)
+        known = [row for row, outcome in enumerate(trace.outcome) if outcome is not Outcome.UNKNOWN]
+        rows = len(known)
         if not rows:
             raise TraceError("the trace has no rows; record one with at least one frame.")
-        first, last = trace.time_ns[0], trace.time_ns[-1]
+        times_ns = [trace.time_ns[row] for row in known]
+        first, last = times_ns[0], times_ns[-1]
         if by == "time" and first == last:
             raise TraceError("the trace has no duration; replay it by index.")
         self._by_index = by == "index"
         self._loop = loop
-        self._verdicts = [_VERDICTS[outcome] for outcome in trace.outcome]
+        self._verdicts = [_VERDICTS[trace.outcome[row]] for row in known]
         self._next = 0
-        self._times = [at - first for at in trace.time_ns]
+        self._times = [at - first for at in times_ns]
         self._period_ns = (last - first) * rows // max(rows - 1, 1)
         self._started_at: int | None = None
 

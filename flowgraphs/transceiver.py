@@ -25,6 +25,7 @@ from gnuradio import blocks, gr
 from numpy.typing import NDArray
 
 from flowgraphs.frontend import RadioSettings, Receiver, Transmitter, end
+from flowgraphs.gaps import Lost, SampleGaps
 from flowgraphs.native import native
 from flowgraphs.phy import Constellation, Phy, Received
 from flowgraphs.recording import data_path, finish
@@ -41,6 +42,8 @@ class DeviceCounters:
     overflows: int = 0
     #: transmit: samples that came too late or not at all (U, L, S)
     underflows: int = 0
+    #: the time of all samples that the gaps have taken
+    lost_ns: int = 0
 
 
 class Transceiver(gr.top_block):
@@ -84,6 +87,7 @@ class Transceiver(gr.top_block):
         #: taken of the box, but not received by the caller yet
         self._taken: deque[Received] = deque()
         self._frames: list[Received] = []
+        self._gaps = SampleGaps(self.rx.block.get_samp_rate())
         self._started = datetime.now(UTC)
         if record is not None:
             self._file = blocks.file_sink(gr.sizeof_gr_complex, str(data_path(record)), False)
@@ -119,6 +123,11 @@ class Transceiver(gr.top_block):
             self._frames.append(received)
         return received
 
+    def lost_before(self, received: Received) -> Lost:
+        """Return the gaps before the end of a received frame, and the samples lost before its start."""
+        self._take_gaps()
+        return self._gaps.before(received.sample, received.sample + received.nsamples)
+
     def fileno(self) -> int:
         """Return the descriptor that is readable when a frame has been received."""
         descriptor: int = self._box.eventfd
@@ -147,8 +156,18 @@ class Transceiver(gr.top_block):
 
     def counters(self) -> DeviceCounters:
         """Return the counters of the device's lateness."""
+        self._take_gaps()
+        return DeviceCounters(self._gaps.count, self._box.late, self._gaps.lost_ns)
+
+    def acknowledged(self) -> int:
+        """Return the number of bursts that the device has reported as sent."""
+        bursts: int = self._box.acknowledged
+        return bursts
+
+    def _take_gaps(self) -> None:
         # the device tags its first sample, and the first one after every gap, with the time
-        return DeviceCounters(max(self._meter.beginnings - 1, 0), self._box.late)
+        for sample, at_s in self._meter.beginnings(self._gaps.count + 1):
+            self._gaps.handle(sample, at_s)
 
     def close(self) -> None:
         """End the flowgraph and release the radio."""

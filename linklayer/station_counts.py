@@ -58,6 +58,8 @@ class Lateness:
     late_events: int = 0
     #: the largest lateness
     max_ns: int = 0
+    #: time of received samples that the radio has lost
+    lost_ns: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -86,6 +86,6 @@ def require_on_time(summaries: list[Summary], allow_late: bool) -> None:
     if late and not allow_late:
         s = late[0]
         raise LateError(
-            f"{s.run}: {s.late_events} of {s.events} events were late (worst {s.max_late_ms:.0f} ms): this machine "
-            "did not keep up; lower the rate, free the machine, or accept it with --allow-late"
+            f"{s.run}: {s.lateness}: this machine did not keep up; "
+            "lower the rate, free the machine, or accept it with --allow-late"
         )

@@ -1,15 +1,17 @@
 """Statistics of a station's receiver: counts of the other station's frames, the channel trace, and the PHY's figures.
 
 Rules: a gap in the sequence numbers shows missed frames, so those at the end of a run may go unnoticed; in the trace
-they stand between their neighbours. Times are those of the sample stream. The frame that was delivered soonest after
-its end relates the stream to the wall clock.
+they stand between their neighbours. Missed frames on both sides of a gap in the samples have an unknown fate and are
+not counted: the host was late, not the channel bad. Times are those of the sample stream, lost samples included. The
+frame that was delivered soonest after its end relates the stream to the wall clock.
 """
 
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from statistics import fmean
 
 from channel.replay import Outcome
+from flowgraphs.gaps import Lost
 from flowgraphs.phy import Received, SequenceGaps
 from telemetry.records import PhyRecord
 from testbed.results.frame_trace import FrameTrace
@@ -37,6 +39,8 @@ class ReceiverStats:
         self._stream_at: int | None = None
         #: end and size of the previous frame
         self._last: tuple[int, int] | None = None
+        #: gaps in the samples before the end of the previous frame
+        self._device_gaps = 0
         #: frames received since the last record
         self._fresh: list[Received] = []
         self._fresh_missed = 0
@@ -44,15 +48,18 @@ class ReceiverStats:
         self.corrupted = 0
         self.missed = 0
 
-    def handle_frame(self, received: Received) -> None:
-        """Take a frame as it comes from the radio."""
+    def handle_frame(self, received: Received, lost: Lost) -> None:
+        """Take a frame as it comes from the radio; `lost`: gaps in the samples before it."""
         missed = self._gaps.handle(received.sequence)
+        fate = Outcome.MISSED if lost.gaps == self._device_gaps else Outcome.UNKNOWN
+        self._device_gaps = lost.gaps
         self._fresh.append(received)
-        self._fresh_missed += missed
-        self.missed += missed
+        if fate is Outcome.MISSED:
+            self._fresh_missed += missed
+            self.missed += missed
         self.corrupted += not received.crc_ok
         if self._trace is not None:
-            self._write(self._trace, received, missed)
+            self._write(self._trace, received, received.sample + lost.samples, [fate] * missed)
 
     def begin(self, epoch: int) -> None:
         """Take the run's time 0, from which the trace counts."""
@@ -74,17 +81,17 @@ class ReceiverStats:
             per=(missed + sum(not received.crc_ok for received in fresh)) / sent if sent else None,
         )
 
-    def _write(self, trace: FrameTrace, received: Received, missed: int) -> None:
-        stream_at = self._clock() - round((received.sample + received.nsamples) * self._ns_per_sample)
+    def _write(self, trace: FrameTrace, received: Received, sample: int, between: Sequence[Outcome]) -> None:
+        stream_at = self._clock() - round((sample + received.nsamples) * self._ns_per_sample)
         if self._stream_at is None or stream_at < self._stream_at:
             self._stream_at = stream_at
-        started_at = self._stream_at + round(received.sample * self._ns_per_sample)
+        started_at = self._stream_at + round(sample * self._ns_per_sample)
         if self._last is not None:
             last_at, nbytes = self._last
             # the stream's place on the clock may have moved a little
             started_at = max(started_at, last_at)
-            for number in range(missed):
-                trace.write(last_at + (started_at - last_at) * (number + 1) // (missed + 1), nbytes, Outcome.MISSED)
+            for number, fate in enumerate(between, 1):
+                trace.write(last_at + (started_at - last_at) * number // (len(between) + 1), nbytes, fate)
         outcome = Outcome.OK if received.crc_ok else Outcome.PAYLOAD
         trace.write(started_at, len(received.payload), outcome, received.snr_db, received.cfo_hz)
         self._last = started_at, len(received.payload)

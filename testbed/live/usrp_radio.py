@@ -3,7 +3,7 @@
 Rules: the scenario's rate, delay and errors are applied to a frame before it is transmitted, as on every tier; the
 radio's own losses come on top. Airtime counts towards the modelled delay. The radio holds two frames at a time, or as
 many as last a few milliseconds. A gap in the received samples and samples sent too late count as late
-events.
+events, and the time of lost samples as late time.
 
 Left out: the fate of a frame on the air. A receiver notices a missed frame only by the sequence number of the next.
 """
@@ -75,6 +75,7 @@ class OnAirRadio(HopRadio):
         self._now = 0
         self._level_at = 0
         self._late_samples = 0
+        self._lost_ns = 0
 
     @override
     def begin(self, epoch: int) -> None:
@@ -116,7 +117,7 @@ class OnAirRadio(HopRadio):
         if received is None:
             return None
         if self._stats is not None:
-            self._stats.handle_frame(received)
+            self._stats.handle_frame(received, self._transceiver.lost_before(received))
         if self._gain is not None and received.rssi_db is not None:
             self._set_gain(self._gain.handle_frame(received.rssi_db, self._now))
         return received.payload
@@ -163,8 +164,10 @@ class OnAirRadio(HopRadio):
         """Count overflows and underflows as late events, and keep the receiver's level in range."""
         counters = self._transceiver.counters()
         late = counters.overflows + counters.underflows
+        lost_ns, self._lost_ns = counters.lost_ns - self._lost_ns, counters.lost_ns
+        self.lateness.lost_ns += lost_ns
         for _ in range(late - self._late_samples):
-            self._note(self._late_bound_ns + 1)
+            self._note(max(self._late_bound_ns + 1, lost_ns))
         self._late_samples = late
         if self._gain is not None:
             self._set_gain(self._gain.handle_peak(self._transceiver.peak_dbfs(), now))

@@ -216,10 +216,7 @@ def warnings(summaries: Sequence[Summary], *, late: bool = True) -> list[str]:
     lines = []
     for s in summaries:
         if late and not s.on_time:
-            lines.append(
-                f"{s.run}: {s.late_events} of {s.events} events were late (worst {s.max_late_ms:.0f} ms): "
-                "this machine did not keep up, the figures are not the channel's"
-            )
+            lines.append(f"{s.run}: {s.lateness}: this machine did not keep up, the figures are not the channel's")
         if not s.intact:
             lines.append(f"{s.run}: the received data differ from the sent data")
         if not s.finished:

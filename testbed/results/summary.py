@@ -95,12 +95,14 @@ class Summary:
     late_events: int
     events: int
     max_late_ms: float
-    #: whether the clock was kept: late events within the scenario's fraction
+    #: whether the clock was kept: late events, and the time of lost samples, within the scenario's fraction
     on_time: bool
     #: changes that a person made while the run went on; above 0 its scenario does not tell all
     changes: int
     finished: bool
     intact: bool
+    #: time of received samples that a radio has lost, of the one that has lost more
+    lost_s: float = 0.0
     #: whether octets that TCP has acknowledged have reached the receiver's host; false for split connections
     end_to_end_acks: bool = True
     flows: tuple[FlowSummary, ...] = ()
@@ -110,6 +112,12 @@ class Summary:
     #: packet filters' guesses of why segments were missing beside the true causes (ground_truth.py); None: unknown
     confusion: Confusion | None = field(default_factory=dict)
     folder: str | None = None
+
+    @property
+    def lateness(self) -> str:
+        """The late events in words."""
+        lost = f", samples of {self.lost_s:.2f} s were lost" if self.lost_s else ""
+        return f"{self.late_events} of {self.events} events were late (worst {self.max_late_ms:.0f} ms{lost})"
 
 
 def summarize(
@@ -144,6 +152,7 @@ def summarize(
     duration_s = end_s - start_s
     events = sum(final.lateness.events for final in finals.values())
     late = sum(final.lateness.late_events for final in finals.values())
+    lost_s = max(final.lateness.lost_ns for final in finals.values()) / 1e9
     return Summary(
         run=run,
         scenario=plan.name,
@@ -160,7 +169,8 @@ def summarize(
         late_events=late,
         events=events,
         max_late_ms=max(final.lateness.max_ns for final in finals.values()) / 1e6,
-        on_time=late <= plan.late_fraction * events,
+        on_time=late <= plan.late_fraction * events and lost_s <= plan.late_fraction * until_s,
+        lost_s=lost_s,
         changes=changes,
         finished=all(flow.finished for flow in flows),
         intact=all(flow.intact is not False for flow in flows),

@@ -21,7 +21,7 @@ def replay_of(trace: Trace, by: Literal["index", "time"] = "index", loop: bool =
     return TraceReplay(trace, by, loop)
 
 
-@given(st.lists(st.sampled_from(Outcome), min_size=1, max_size=30), st.integers(1, 100))
+@given(st.lists(st.sampled_from([OK, PAYLOAD, MISSED]), min_size=1, max_size=30), st.integers(1, 100))
 def test_by_index_the_nth_frame_gets_the_nth_outcome(outcomes: list[Outcome], frames: int) -> None:
     replay = replay_of(make_trace(list(range(len(outcomes))), outcomes))
     expected = {OK: INTACT, PAYLOAD: HIT, MISSED: ERASED}
@@ -58,6 +58,18 @@ def test_payload_damage_spares_the_header(nbytes: int) -> None:
     assert verdict.fate is Fate.DAMAGED
     assert 0 <= bit < 8 * nbytes
     assert bit >= 8 * HEADER_BYTES or nbytes <= HEADER_BYTES
+
+
+@pytest.mark.parametrize("by", ["index", "time"])
+def test_unknown_outcomes_are_left_out(by: Literal["index", "time"]) -> None:
+    unknown = Outcome.UNKNOWN
+    whole = make_trace([0, 10, 20, 30, 40, 50], [unknown, OK, unknown, unknown, MISSED, unknown])
+    bare = make_trace([10, 40], [OK, MISSED])
+    ours, theirs = replay_of(whole, by=by), replay_of(bare, by=by)
+    for start in range(0, 200, 7):
+        assert ours.judge(start, start + 5, 100) == theirs.judge(start, start + 5, 100)
+    with pytest.raises(TraceError, match="no rows"):
+        replay_of(make_trace([5], [unknown]))
 
 
 def test_traces_that_make_no_sense() -> None:

@@ -129,7 +129,7 @@ def test_events_of_lateness_are_counted(boxed: Boxed) -> None:
     boxed.poster.post("events", pmt.PMT_NIL)
     boxed.poster.post("received", received_pdu(FIRST))
     boxed.taken(1)
-    assert boxed.box.late == 3
+    assert (boxed.box.late, boxed.box.acknowledged) == (3, 1)
 
 
 def test_a_closed_box_has_no_descriptor() -> None:
@@ -160,6 +160,29 @@ def test_silence_fills_the_gaps_between_whole_bursts() -> None:
     inside = np.flatnonzero(heard)
     for start, burst in zip(starts, sent, strict=False):
         assert inside[start + len(burst) - 1] - inside[start] == len(burst) - 1
+
+
+@pytest.mark.parametrize(("head", "tail"), [(0, 0), (50, 0), (0, 30), (9000, 40_000)])
+def test_guard_puts_silence_around_bursts(head: int, tail: int) -> None:
+    sent = [noise(count) for count in (1, 700, 64, 5000)]
+    starts = np.cumsum([0, *map(len, sent)]).tolist()
+    tags = [tag(start, "packet_len", len(burst)) for start, burst in zip(starts, sent, strict=False)]
+    source = blocks.vector_source_c(np.concatenate(sent).tolist(), False, 1, tags)
+    guard, sink, top = native().burst_guard(head, tail), blocks.vector_sink_c(), gr.top_block()
+    top.connect(source, guard, sink)
+    top.run()
+    heard = np.array(sink.data(), np.complex64)
+    bursts = sorted((made.offset, pmt.to_long(made.value)) for made in sink.tags())
+    assert [length for _, length in bursts] == [len(burst) + head + tail for burst in sent]
+    assert [at for at, _ in bursts] == [start + n * (head + tail) for n, start in enumerate(starts[:-1])]
+    for (at, _), burst in zip(bursts, sent, strict=True):
+        whole = np.concatenate([np.zeros(head), burst, np.zeros(tail)])
+        assert np.array_equal(heard[at : at + len(whole)], whole)
+
+
+def test_guard_refuses_a_negative_length() -> None:
+    with pytest.raises(ValueError, match="tail is -1: must be 0 or more"):
+        native().burst_guard(0, -1)
 
 
 @pytest.mark.parametrize("block", ["idle_filler", "sample_meter"])
@@ -193,14 +216,25 @@ def test_the_peak_is_that_of_i_or_q_and_is_taken_once(value: complex, at: int) -
     assert meter.take_peak() == 0
 
 
-def test_the_newest_samples_are_kept_and_beginnings_counted() -> None:
+def rx_time(offset: int, seconds: int, fraction: float) -> Any:
+    value = pmt.make_tuple(pmt.from_uint64(seconds), pmt.from_double(fraction))
+    return gr.tag_utils.python_to_tag((offset, pmt.intern("rx_time"), value, pmt.PMT_F))
+
+
+def test_the_newest_samples_are_kept_and_beginnings_with_their_times() -> None:
     samples = noise(640)
-    tags = [tag(0, "rx_time"), tag(100, "rx_freq"), tag(300, "rx_time"), tag(301, "rx_time")]
+    tags = [rx_time(0, 7, 0.75), tag(100, "rx_freq"), rx_time(300, 8, 0.25), rx_time(301, 1007, 0.5)]
     meter = metered(samples, tags)
     assert np.array_equal(meter.newest, samples[-64:])
-    assert meter.beginnings == 3
+    assert meter.beginnings() == [(0, 0.0), (300, 0.5), (301, 999.75)]
+    assert meter.beginnings(2) == [(301, 999.75)]
     unused = native().sample_meter()
-    assert (len(unused.spectrum_db(512)), len(unused.newest), unused.take_peak(), unused.beginnings) == (0, 0, 0, 0)
+    assert (len(unused.spectrum_db(512)), len(unused.newest), unused.take_peak(), len(unused.beginnings())) == (
+        0,
+        0,
+        0,
+        0,
+    )
 
 
 def test_the_spectrum_is_that_of_the_newest_samples() -> None:
@@ -221,4 +255,4 @@ def test_an_ofdm_receiver_measures_its_samples_itself(count: int) -> None:
     assert np.array_equal(receiver.spectrum_db(64), native().spectrum_db(samples[-16384:], 64))
     assert receiver.take_peak() == max(np.abs(samples.real).max(), np.abs(samples.imag).max())
     assert receiver.take_peak() == 0
-    assert receiver.beginnings == 3
+    assert receiver.beginnings() == [(0, 0.0), (5000, 0.0), (5001, 0.0)]

@@ -6,10 +6,11 @@ from collections.abc import Sequence
 import numpy as np
 import pmt
 import pytest
+from gnuradio import blocks, gr
 
 from flowgraphs import offline
 from flowgraphs.phy import Samples, received_from_pdu
-from flowgraphs.phys.ofdm.modem import Demodulator, Modulator, OfdmPhy
+from flowgraphs.phys.ofdm.modem import MAX_FRAME_BYTES, Demodulator, Modulator, OfdmPhy
 from tests.harness.awgn import air
 from tests.harness.bursts import sending
 
@@ -72,3 +73,34 @@ def test_a_receiver_block_hears_what_the_demodulator_hears(received: Samples) ->
 def test_a_receiver_waits_for_half_a_millisecond_of_samples() -> None:
     for rate_sps, lot in ((250e3, 256), (1e6, 512), (2e6, 1024), (5e6, 2048), (40e6, 4096)):
         assert OfdmPhy(rate_sps).receiver().output_multiple() == lot
+
+
+def test_a_receiver_hears_again_right_behind_a_gap() -> None:
+    """The device loses the longest frame but for its beginning, after which shorter ones follow."""
+    slow, rng = OfdmPhy(2e6, modulation="bpsk", fec="rep5"), np.random.default_rng(3)
+    long, *rest = (Modulator(slow).modulate(bytes(MAX_FRAME_BYTES)), *bursts(sizes(rng, 5)))
+    ends = air([*bursts(sizes(rng, 1)), long], rng, rms=PHY.rms, snr_db=25.0)
+    kept = ends.samples[: ends.starts[1] + 20_000]
+    after = air(rest, rng, rms=PHY.rms, snr_db=25.0, tail=20_000)
+    receiver, frames, top = PHY.receiver(), offline._Frames(), gr.top_block()
+    tags = [gr.tag_utils.python_to_tag((at, pmt.intern("rx_time"), pmt.PMT_NIL, pmt.PMT_F)) for at in (0, len(kept))]
+    samples = np.concatenate([kept, after.samples])
+    top.connect(blocks.vector_source_c(samples.tolist(), False, 1, tags), receiver)
+    top.msg_connect((receiver, "frames"), (frames, "frames"))
+    top.run()
+    heard = [received_from_pdu(pdu) for pdu in frames.received]
+    assert all(frame.crc_ok for frame in heard)
+    assert [frame.sample for frame in heard] == [ends.starts[0], *(len(kept) + start for start in after.starts)]
+
+
+def test_a_frame_that_ends_at_a_gap_is_heard() -> None:
+    burst = Modulator(PHY).modulate(bytes(300))
+    samples = np.concatenate([np.zeros(500, np.complex64), burst, np.zeros(5000, np.complex64)])
+    end = 500 + len(burst) - PHY.taper
+    receiver, frames, top = PHY.receiver(), offline._Frames(), gr.top_block()
+    tags = [gr.tag_utils.python_to_tag((end, pmt.intern("rx_time"), pmt.PMT_NIL, pmt.PMT_F))]
+    top.connect(blocks.vector_source_c(samples.tolist(), False, 1, tags), receiver)
+    top.msg_connect((receiver, "frames"), (frames, "frames"))
+    top.run()
+    (heard,) = map(received_from_pdu, frames.received)
+    assert (heard.payload, heard.crc_ok, heard.sample) == (bytes(300), True, 500)

@@ -33,16 +33,19 @@ const pmt::pmt_t& events_port() {
     return port;
 }
 
-// gr-uhd's message of an event: a pair of a name and a dictionary with a list of its codes.
-bool is_late(const pmt::pmt_t& message) {
+// The codes in gr-uhd's message of an event, a pair of a name and a dictionary with a list of them.
+pmt::pmt_t codes_of(const pmt::pmt_t& message) {
     static const pmt::pmt_t key = pmt::mp("event_code");
+    if (!pmt::is_pair(message) || !pmt::is_dict(pmt::cdr(message))) {
+        return pmt::PMT_NIL;
+    }
+    return pmt::dict_ref(pmt::cdr(message), key, pmt::PMT_NIL);
+}
+
+bool is_late(const pmt::pmt_t& codes) {
     static const std::array<pmt::pmt_t, 5> late{pmt::mp("underflow"), pmt::mp("underflow_in_packet"),
                                                 pmt::mp("time_error"), pmt::mp("seq_error"),
                                                 pmt::mp("seq_error_in_burst")};
-    if (!pmt::is_pair(message) || !pmt::is_dict(pmt::cdr(message))) {
-        return false;
-    }
-    const pmt::pmt_t codes = pmt::dict_ref(pmt::cdr(message), key, pmt::PMT_NIL);
     return std::any_of(late.begin(), late.end(), [&](const pmt::pmt_t& code) { return pmt::list_has(codes, code); });
 }
 
@@ -67,7 +70,10 @@ public:
         if (pmt::eqv(port, received_port())) {
             keep(message);
         } else if (pmt::eqv(port, events_port())) {
-            late_ += is_late(message) ? 1 : 0;
+            static const pmt::pmt_t acknowledged = pmt::mp("burst_ack");
+            const pmt::pmt_t codes = codes_of(message);
+            late_ += is_late(codes) ? 1 : 0;
+            acknowledged_ += pmt::list_has(codes, acknowledged) ? 1 : 0;
         } else {
             block::post(port, message);
         }
@@ -88,6 +94,7 @@ public:
 
     int eventfd() const override { return eventfd_; }
     std::uint64_t late() const override { return late_; }
+    std::uint64_t acknowledged() const override { return acknowledged_; }
     void close() override { close_descriptor(); }
 
 private:
@@ -113,6 +120,7 @@ private:
     }
 
     std::atomic<std::uint64_t> late_{0};
+    std::atomic<std::uint64_t> acknowledged_{0};
     std::mutex lock_;  // of what follows
     int eventfd_;
     std::vector<frame> frames_;

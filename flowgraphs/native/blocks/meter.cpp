@@ -30,13 +30,29 @@ float largest(const float* values, std::size_t count) {
     return *std::max_element(parts.begin(), parts.end());
 }
 
+// Between two values of "rx_time", pairs of whole seconds and a fraction; 0 for other values.
+double seconds_between(const pmt::pmt_t& first, const pmt::pmt_t& second) {
+    const auto is_time = [](const pmt::pmt_t& value) { return pmt::is_tuple(value) && pmt::length(value) == 2; };
+    if (!is_time(first) || !is_time(second)) {
+        return 0.0;
+    }
+    const auto whole = [](const pmt::pmt_t& value) {
+        return static_cast<std::int64_t>(pmt::to_uint64(pmt::tuple_ref(value, 0)));
+    };
+    const auto fraction = [](const pmt::pmt_t& value) { return pmt::to_double(pmt::tuple_ref(value, 1)); };
+    return static_cast<double>(whole(second) - whole(first)) + (fraction(second) - fraction(first));
+}
+
 }  // namespace
 
-void Meter::take(const Sample* samples, std::size_t count, std::size_t beginnings) {
+void Meter::take(const Sample* samples, std::size_t count, const std::vector<tag_t>& times) {
     const float peak = largest(reinterpret_cast<const float*>(samples), 2 * count);
     const std::lock_guard<std::mutex> held(lock_);
     peak_ = std::max(peak_, peak);
-    beginnings_ += beginnings;
+    for (const tag_t& tag : times) {
+        began_ = began_ ? began_ : tag.value;
+        beginnings_.push_back({tag.offset, seconds_between(began_, tag.value)});
+    }
     taken_ += count;
     const std::size_t kept = std::min(count, newest_.size());
     const std::size_t at = (taken_ - kept) % newest_.size();
@@ -72,9 +88,10 @@ std::vector<float> Meter::spectrum_db(int bins) {
     return samples.empty() ? std::vector<float>() : spectrum_->decibels(samples.data(), samples.size());
 }
 
-std::uint64_t Meter::beginnings() const {
+std::vector<metered::beginning> Meter::beginnings(std::size_t known) const {
     const std::lock_guard<std::mutex> held(lock_);
-    return beginnings_;
+    const std::size_t first = std::min(known, beginnings_.size());
+    return {beginnings_.begin() + static_cast<std::ptrdiff_t>(first), beginnings_.end()};
 }
 
 }  // namespace gr::fadelab

@@ -52,4 +52,16 @@ int checked_lot(int lot) {
     return lot;
 }
 
+int checked_silence(const char* name, int samples) {
+    return static_cast<int>(count(name, samples));
+}
+
+std::size_t checked_reach(int reach, const ofdm::Format& format) {
+    const auto most = static_cast<int>(format.subcarriers() / 4);
+    if (reach < 0 || reach > most) {
+        refuse("reach", std::to_string(reach), "0 to " + std::to_string(most));
+    }
+    return static_cast<std::size_t>(reach);
+}
+
 }  // namespace gr::fadelab

@@ -3,6 +3,7 @@
 
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 
 #include "../ofdm/format.hpp"
@@ -14,5 +15,8 @@ float checked_rms(float rms);
 std::uint16_t checked_network(int network);
 double checked_rate(double rate_sps);
 int checked_lot(int lot);
+int checked_silence(const char* name, int samples);
+// Of a receiver, in subcarriers.
+std::size_t checked_reach(int reach, const ofdm::Format& format);
 
 }  // namespace gr::fadelab

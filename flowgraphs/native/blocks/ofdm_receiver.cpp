@@ -42,11 +42,13 @@ frame_box::frame frame_of(const ofdm::Report& report, double rate_sps) {
 
 class ofdm_receiver_impl : public Metering<ofdm_receiver> {
 public:
-    ofdm_receiver_impl(double rate_sps, const ofdm::Format& format, std::uint16_t network)
+    ofdm_receiver_impl(double rate_sps, const ofdm::Format& format, std::uint16_t network, std::size_t reach)
         : sync_block("ofdm rx", io_signature::make(1, 1, sizeof(gr_complex)), io_signature::make(0, 0, 0)),
           Metering(kNewest),
-          rate_sps_(rate_sps),
-          demodulator_(format, network) {
+          demodulator_(format, network, reach),
+          take_([this, rate_sps](const ofdm::Report& report) {
+              message_port_pub(frames_port(), pdu_of(frame_of(report, rate_sps)));
+          }) {
         message_port_register_out(frames_port());
         set_output_multiple(lot_of(rate_sps));
     }
@@ -55,10 +57,14 @@ public:
              gr_vector_void_star& /*output_items*/) override {
         const auto* samples = static_cast<const gr_complex*>(input_items[0]);
         const auto count = static_cast<std::size_t>(noutput_items);
-        measure(samples, count);
-        demodulator_.feed(
-            samples, count,
-            [this](const ofdm::Report& report) { message_port_pub(frames_port(), pdu_of(frame_of(report, rate_sps_))); });
+        std::size_t fed = 0;
+        for (const tag_t& tag : measure(samples, count)) {
+            const auto at = static_cast<std::size_t>(tag.offset - nitems_read(0));
+            feed(samples + fed, at - fed);
+            demodulator_.gap(take_);
+            fed = at;
+        }
+        feed(samples + fed, count - fed);
         return noutput_items;
     }
 
@@ -68,15 +74,19 @@ public:
     }
 
 private:
-    double rate_sps_;
+    void feed(const gr_complex* samples, std::size_t count) { demodulator_.feed(samples, count, take_); }
+
     ofdm::Demodulator demodulator_;
+    ofdm::Demodulator::Take take_;
 };
 
 }  // namespace
 
-ofdm_receiver::sptr ofdm_receiver::make(double rate_sps, int subcarriers, int cyclic_prefix, int taper, int network) {
-    return gnuradio::make_block_sptr<ofdm_receiver_impl>(
-        checked_rate(rate_sps), format_of(subcarriers, cyclic_prefix, taper), checked_network(network));
+ofdm_receiver::sptr ofdm_receiver::make(double rate_sps, int subcarriers, int cyclic_prefix, int taper, int network,
+                                        int reach) {
+    const ofdm::Format format = format_of(subcarriers, cyclic_prefix, taper);
+    return gnuradio::make_block_sptr<ofdm_receiver_impl>(checked_rate(rate_sps), format, checked_network(network),
+                                                         checked_reach(reach, format));
 }
 
 }  // namespace gr::fadelab

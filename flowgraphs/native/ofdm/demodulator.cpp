@@ -44,13 +44,13 @@ double mean_power(const Sample* samples, std::size_t count) {
 
 }  // namespace
 
-Demodulator::Demodulator(const Format& format, std::uint16_t network)
+Demodulator::Demodulator(const Format& format, std::uint16_t network, std::size_t reach)
     : format_(format),
       lag_(format.cyclic_prefix()),
       history_(history_of(format)),
       training_(format),
       equalizer_(format, training_),
-      synchronizer_(format, training_),
+      synchronizer_(format, training_, reach),
       decoder_(format, network),
       evm_at_0_db_(evm_at_0_db()),
       turned_(training_.samples.size()) {}
@@ -58,11 +58,16 @@ Demodulator::Demodulator(const Format& format, std::uint16_t network)
 void Demodulator::feed(const Sample* samples, std::size_t count, const Take& take) {
     for (std::size_t at = 0; at < count; at += kStep) {
         history_.append(samples + at, std::min(kStep, count - at));
-        execute(take);
+        execute(take, lag_);
         if (synchronizer_.seeking()) {
             history_.forget(kBeforeFrame * format_.symbol_samples());
         }
     }
+}
+
+void Demodulator::gap(const Take& take) {
+    execute(take, 0);
+    synchronizer_.seek_from(history_.end());
 }
 
 Shown Demodulator::constellation() const {
@@ -70,8 +75,8 @@ Shown Demodulator::constellation() const {
     return shown_;
 }
 
-void Demodulator::execute(const Take& take) {
-    while (history_.end() >= synchronizer_.due() + lag_) {
+void Demodulator::execute(const Take& take, std::size_t lag) {
+    while (history_.end() >= synchronizer_.due() + lag) {
         const std::uint64_t now = synchronizer_.due();
         switch (synchronizer_.step(history_, decoder_.place())) {
             case Synchronizer::Found::nothing:
@@ -112,12 +117,14 @@ void Demodulator::report(std::uint64_t decoded_at) {
     report_.nsamples = nsamples + format_.taper();
     report_.sample = find();
     // fewer of a frame that had begun before the first sample
-    const std::size_t there = std::min<std::uint64_t>(nsamples, decoded_at + lag_ - report_.sample);
+    const std::uint64_t known = std::min<std::uint64_t>(decoded_at + lag_, history_.end());
+    const std::size_t there = std::min<std::uint64_t>(nsamples, known - report_.sample);
     const Sample* samples = history_.read(report_.sample, there);
     report_.rssi_db = decibels(mean_power(samples, there));
     Equalizer::Result better{};
     if (!report_.crc_ok && there == nsamples &&
-        equalizer_.look(samples, nsamples, report_.cfo, modulation, header.fec, report_.payload, better)) {
+        equalizer_.look(samples, nsamples, report_.cfo, synchronizer_.drift(), modulation, header.fec, report_.payload,
+                        better)) {
         report_.crc_ok = true;
         report_.evm_db = better.evm_db;
         report_.snr_db = better.snr_db + decibels(static_cast<double>(format_.active().size()) /

@@ -50,18 +50,21 @@ class Demodulator {
 public:
     using Take = std::function<void(const Report&)>;
 
-    Demodulator(const Format& format, std::uint16_t network);
+    // `reach`: carrier offsets of so many whole subcarriers are sought, too.
+    Demodulator(const Format& format, std::uint16_t network, std::size_t reach = 0);
     Demodulator(const Demodulator&) = delete;
     Demodulator& operator=(const Demodulator&) = delete;
 
     // Takes the next samples, and calls `take` for each frame that ended in them or just before. The report is valid
     // during the call.
     void feed(const Sample* samples, std::size_t count, const Take& take);
+    // The next samples do not follow the last ones. Takes what ended before; an open frame is given up.
+    void gap(const Take& take);
     // The symbols of the newest frame; for any thread.
     Shown constellation() const;
 
 private:
-    void execute(const Take& take);
+    void execute(const Take& take, std::size_t lag);
     void report(std::uint64_t decoded_at);
     std::uint64_t find();
     void show();

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "arithmetic.hpp"
+#include "rotation.hpp"
 #include "tap_basis.hpp"
 
 namespace gr::fadelab::ofdm {
@@ -56,10 +57,10 @@ Equalizer::Equalizer(const Format& format, const Training& training)
     }
 }
 
-bool Equalizer::look(const Sample* samples, std::size_t count, double cfo, const Modulation& modulation, unsigned fec,
-                     std::vector<std::uint8_t>& payload, Result& result) {
+bool Equalizer::look(const Sample* samples, std::size_t count, double cfo, double drift, const Modulation& modulation,
+                     unsigned fec, std::vector<std::uint8_t>& payload, Result& result) {
     const std::size_t symbols = count / format_.symbol_samples() - kTrainingSymbols;
-    hear(samples, cfo, symbols);
+    hear(samples, cfo, drift, symbols);
     estimate_channel();
     follow_pilots(symbols);
     decide_all(symbols, modulation);
@@ -85,7 +86,7 @@ void Equalizer::transform(const Sample* symbol, double phase, Sample* carriers) 
 }
 
 // Fills `training_` and `heard_`.
-void Equalizer::hear(const Sample* samples, double cfo, std::size_t symbols) {
+void Equalizer::hear(const Sample* samples, double cfo, double drift, std::size_t symbols) {
     const std::size_t step = format_.symbol_samples();
     for (std::size_t i = 0; i < turns_.size(); ++i) {
         const double phase = -cfo * static_cast<double>(i);
@@ -101,10 +102,28 @@ void Equalizer::hear(const Sample* samples, double cfo, std::size_t symbols) {
     sent_.resize(symbols * carriers_);
     for (std::size_t s = 0; s < symbols; ++s) {
         Sample* row = heard_.data() + s * carriers_;
-        transform(s1 + (s + 1) * step + at, phase(s + 1), row);
+        const double late = drift * static_cast<double>(s + 1);
+        // the samples end with the frame
+        const double most = static_cast<double>((symbols - 1 - s) * step + format_.cyclic_prefix() - at);
+        const double moved = std::min(std::rint(late), most);
+        const auto cut = static_cast<std::ptrdiff_t>((s + 1) * step + at) + static_cast<std::ptrdiff_t>(moved);
+        transform(s1 + cut, phase(s + 1) - cfo * moved, row);
+        if (late != 0.0) {
+            turn_back(late - moved, row);
+        }
         for (std::size_t c = 0; c < carriers_; ++c) {
             row[c] /= amplitude_;
         }
+    }
+}
+
+// Takes a delay of `late` samples away.
+void Equalizer::turn_back(double late, Sample* carriers) const {
+    const auto size = static_cast<double>(format_.subcarriers());
+    for (std::size_t c = 0; c < carriers_; ++c) {
+        const auto carrier = static_cast<double>(format_.active()[c]);
+        const double frequency = carrier < size / 2.0 ? carrier : carrier - size;
+        carriers[c] = product(carriers[c], phasor(2.0 * M_PI * frequency * late / size));
     }
 }
 

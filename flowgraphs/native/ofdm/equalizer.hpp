@@ -36,14 +36,16 @@ public:
     Equalizer(const Format& format, const Training& training);
 
     // Decodes a frame of `count` samples into `payload`, whose size says its length; false leaves it as it is. `cfo` in
-    // radians per sample, `fec` is liquid's number of the code.
-    bool look(const Sample* samples, std::size_t count, double cfo, const Modulation& modulation, unsigned fec,
-              std::vector<std::uint8_t>& payload, Result& result);
+    // radians per sample; every symbol comes `drift` samples later than the sender's samples count; `fec` is liquid's
+    // number of the code.
+    bool look(const Sample* samples, std::size_t count, double cfo, double drift, const Modulation& modulation,
+              unsigned fec, std::vector<std::uint8_t>& payload, Result& result);
 
 private:
     std::size_t advance(const Sample* s1);
     void transform(const Sample* symbol, double cfo, Sample* carriers);
-    void hear(const Sample* samples, double cfo, std::size_t symbols);
+    void hear(const Sample* samples, double cfo, double drift, std::size_t symbols);
+    void turn_back(double late, Sample* carriers) const;
     void estimate_channel();
     void follow_pilots(std::size_t symbols);
     void refine(std::size_t symbols);

@@ -20,6 +20,10 @@ constexpr float kDetect = 0.35F;
 constexpr float kAccept = 0.30F;
 constexpr std::size_t kManySubcarriers = 44;
 constexpr float kPerSubcarrier = 0.01F;
+// Likeness of S0 between two shifts of the carrier. Higher, for there are many to choose from.
+constexpr float kDetectShift = 0.45F;
+// Of the likeness between two shifts, what that of none must have to be preferred.
+constexpr double kUnshifted = 0.8;
 // S1's timing is good up to this phase between neighbouring subcarriers.
 constexpr float kMostTurn = static_cast<float>(0.1 * M_PI);
 // How often S1 is looked for, each time half a symbol later.
@@ -29,6 +33,10 @@ constexpr std::size_t kChannelOrder = 4;
 constexpr double kNewest = 0.3;
 // Of the phase from one symbol to the next, what is taken for the carrier's.
 constexpr double kFollowed = 0.08;
+// Samples of delay from which symbols are cut elsewhere; more than half a one, lest it go back and forth.
+constexpr double kMoved = 0.75;
+// Samples of delay, over a frame, that are more than noise.
+constexpr double kDrifted = 0.5;
 // 1, but for rounding. More is what cannot be: samples too large for their energy to be a number.
 constexpr double kMostLikeness = 1.1;
 // Keeps silence from being divided by.
@@ -95,7 +103,7 @@ std::vector<double> scaled(std::vector<double> frequencies, std::size_t size) {
 
 }  // namespace
 
-Synchronizer::Synchronizer(const Format& format, const Training& training)
+Synchronizer::Synchronizer(const Format& format, const Training& training, std::size_t reach)
     : format_(format),
       training_(training),
       size_(format.subcarriers()),
@@ -103,19 +111,29 @@ Synchronizer::Synchronizer(const Format& format, const Training& training)
       step_(format.symbol_samples()),
       detect_(raised(kDetect, size_)),
       accept_(raised(kAccept, size_)),
+      reach_(reach),
+      detect_shift_(raised(kDetectShift, size_)),
       ordered_(ordered(format)),
       pilot_frequencies_(frequencies(format.pilots(), size_)),
       channel_fit_(scaled(frequencies(ordered_, size_), size_), kChannelOrder),
       half_fft_(half_, Fft::Direction::forward),
       fft_(size_, Fft::Direction::forward),
       gains_(size_ + 1),
+      half_turn_(half_),
+      neighbours_(size_),
+      likenesses_(2 * reach + 1),
       due_(size_),
       inverse_(size_),
       turned_(size_),
       amplitudes_(ordered_.size()),
       angles_(ordered_.size()),
       pilot_matches_(format.pilots().size()),
-      pilot_gains_(format.pilots().size()) {}
+      pilot_gains_(format.pilots().size()) {
+    for (std::size_t at = 0; at < half_; ++at) {
+        half_turn_[at] = phasor(-2.0 * M_PI * static_cast<double>(at) / static_cast<double>(size_));
+        neighbours_[at] = neighbours_[at + half_] = training_.s0[at] * training_.s0[(at + 1) % half_];
+    }
+}
 
 Synchronizer::Found Synchronizer::step(History& history, Sample* data) {
     switch (state_) {
@@ -139,11 +157,32 @@ void Synchronizer::release() {
     due_ += size_ + 1 - step_;
 }
 
+void Synchronizer::seek_from(std::uint64_t start) {
+    state_ = State::seek;
+    due_ = start + size_;
+}
+
+double Synchronizer::drift() const {
+    const double late = moved_ - slope_ / subcarriers_turn(1);
+    return std::abs(late) < kDrifted ? 0.0 : late / static_cast<double>(symbols_);
+}
+
 void Synchronizer::seek(History& history) {
     const Sample* window = history.read(due_ - size_, size_);
     scale_ = static_cast<double>(size_) * (energy(window, size_) + kLeastEnergy);
-    const double likeness = std::abs(short_likeness(window)) / scale_;
-    if (likeness > detect_ && likeness <= kMostLikeness) {
+    double likeness = std::abs(short_likeness(window)) / scale_;
+    bool found = likeness > detect_;
+    shifted_ = false;
+    if (reach_ > 0) {
+        std::fill(likenesses_.begin(), likenesses_.end(), Sample());
+        seek_shifts(window);
+        const std::size_t best = best_shift();
+        const double between = std::abs(likenesses_[best] + likenesses_[best + 1]) / scale_;
+        shifted_ = between > detect_shift_ && likeness < kUnshifted * between;
+        likeness = shifted_ ? between : likeness;
+        found = found || shifted_;
+    }
+    if (found && likeness <= kMostLikeness) {
         state_ = State::short_training;
         due_ += 1 + half_;
     } else {
@@ -151,20 +190,76 @@ void Synchronizer::seek(History& history) {
     }
 }
 
+// Adds to `likenesses_` those of the window with each shift, like `short_likeness`, which is that of none.
+void Synchronizer::seek_shifts(const Sample* window) {
+    for (const bool odd : {false, true}) {
+        for (std::size_t at = 0; at < half_; ++at) {
+            // odd subcarriers are those of the halves' difference, turned back by one
+            half_fft_.in()[at] =
+                odd ? product(window[at] - window[at + half_], half_turn_[at]) : window[at] + window[at + half_];
+        }
+        half_fft_.execute();
+        std::copy_n(half_fft_.out(), half_, gains_.data());
+        gains_[half_] = gains_[0];
+        volk_32fc_x2_multiply_conjugate_32fc(half_fft_.in(), gains_.data() + 1, gains_.data(),
+                                             static_cast<unsigned>(half_));
+        for (std::size_t at = 0; at < likenesses_.size(); ++at) {
+            const std::ptrdiff_t shift = static_cast<std::ptrdiff_t>(at) - static_cast<std::ptrdiff_t>(reach_);
+            if ((shift % 2 != 0) != odd) {
+                continue;
+            }
+            // in even subcarriers, from 0 to half_
+            const std::ptrdiff_t places = (shift - (odd ? 1 : 0)) / 2;
+            const auto first = (static_cast<std::ptrdiff_t>(half_) - places) % static_cast<std::ptrdiff_t>(half_);
+            Sample likeness;
+            volk_32fc_32f_dot_prod_32fc(&likeness, half_fft_.in(), neighbours_.data() + first,
+                                        static_cast<unsigned>(half_));
+            likenesses_[at] += likeness;
+        }
+    }
+}
+
+// The place in `likenesses_` of the shift below the carrier's most likely offset.
+std::size_t Synchronizer::best_shift() const {
+    std::size_t best = 0;
+    float most = -1.0F;
+    for (std::size_t at = 0; at + 1 < likenesses_.size(); ++at) {
+        const float likeness = power(likenesses_[at] + likenesses_[at + 1]);
+        if (likeness > most) {
+            best = at;
+            most = likeness;
+        }
+    }
+    return best;
+}
+
 // Timing, and the carrier offset from one half of S0 to the other.
 void Synchronizer::look_at_short(History& history) {
-    const Sample likeness =
-        short_likeness(history.read(due_ - half_ - size_, size_)) + short_likeness(history.read(due_ - size_, size_));
+    Sample likeness;
+    double shift = 0.0;  // subcarriers, to less than one
+    if (shifted_) {
+        std::fill(likenesses_.begin(), likenesses_.end(), Sample());
+        seek_shifts(history.read(due_ - half_ - size_, size_));
+        seek_shifts(history.read(due_ - size_, size_));
+        const std::size_t best = best_shift();
+        likeness = likenesses_[best] + likenesses_[best + 1];
+        shift = static_cast<double>(best) + 0.5 - static_cast<double>(reach_);
+    } else {
+        likeness = short_likeness(history.read(due_ - half_ - size_, size_)) +
+                   short_likeness(history.read(due_ - size_, size_));
+    }
     const double late = std::rint(arg(likeness) * static_cast<double>(half_) / (2.0 * M_PI));
     const Sample* first = history.read(due_ - step_, size_);
     Sample turn;
     volk_32fc_x2_conjugate_dot_prod_32fc(&turn, first + half_, first, static_cast<unsigned>(half_));
+    // known but for two subcarriers
     const double cfo = arg(turn) / static_cast<double>(half_);
+    const double turns = std::rint((shift * subcarriers_turn(1) - cfo) / (2.0 * subcarriers_turn(1)));
     if (!is_finite(likeness) || !is_finite(turn)) {
         seek_again(size_);
         return;
     }
-    cfo_ = cfo;
+    cfo_ = cfo + turns * 2.0 * subcarriers_turn(1);
     phase_ = 0.0;
     tuned_at_ = due_;
     looks_ = 0;
@@ -184,6 +279,8 @@ bool Synchronizer::look_at_long(History& history) {
         estimate_channel();
         first_symbol_ = true;
         slope_ = 0.0;
+        moved_ = 0;
+        symbols_ = 0;
         pilot_ = 0;
         state_ = State::symbols;
         due_ += step_ + kBackoff;
@@ -216,6 +313,19 @@ void Synchronizer::track(History& history, Sample* data) {
     }
     first_symbol_ = false;
     due_ += step_;
+    ++symbols_;
+    follow_delay();
+}
+
+// Cuts the next symbols elsewhere if the delay has grown. A symbol that is cut later seems to come earlier.
+void Synchronizer::follow_delay() {
+    const double sample = subcarriers_turn(1);
+    if (std::abs(slope_) > kMoved * sample) {
+        const int later = slope_ < 0.0 ? 1 : -1;
+        moved_ += later;
+        slope_ += later * sample;
+        due_ = later > 0 ? due_ + 1 : due_ - 1;
+    }
 }
 
 void Synchronizer::seek_again(std::size_t later) {
@@ -276,7 +386,7 @@ void Synchronizer::refine_cfo(History& history) {
         if (!is_finite(turn)) {
             return;
         }
-        const double known = periods == 1 ? 0.0 : cfo_ * static_cast<double>(lag);
+        const double known = cfo_ * static_cast<double>(lag);
         const double angle = arg(turn);
         cfo_ = (angle + 2.0 * M_PI * std::rint((known - angle) / (2.0 * M_PI))) / static_cast<double>(lag);
     }

@@ -5,11 +5,14 @@
 // the same frames are found:
 //
 // - detection: the even subcarriers of the newest samples, once per so many as there are subcarriers. S0's signs taken
-//   away, neighbours are alike, and the phase between them is the timing;
+//   away, neighbours are alike, and the phase between them is the timing. A carrier that is off by whole subcarriers
+//   shifts the signs: with a reach, odd subcarriers and shifted signs are tried as well, two neighbouring shifts
+//   together, between which an offset lies;
 // - two looks at S0, half a symbol apart, give the timing; the phase from one half of S0 to the other the carrier
 // offset;
 // - S1, sought half a symbol at a time, gives the channel: amplitude and phase over frequency as polynomials;
-// - of every symbol, the pilots' phases give its phase and its delay, which is smoothed, and follow the carrier.
+// - of every symbol, the pilots' phases give its phase and its delay, which is smoothed, and follow the carrier. Once
+//   the delay is most of a sample, as it becomes when sample clocks differ, symbols are cut a sample later or earlier.
 //
 // Rules kept: each step depends on samples at fixed distances alone, never on how many there are yet. Samples that are
 // no numbers, or too large to be squared, find nothing and spoil no later frame.
@@ -33,7 +36,8 @@ class Synchronizer {
 public:
     enum class Found { nothing, training, symbol };
 
-    Synchronizer(const Format& format, const Training& training);
+    // `reach`: carrier offsets of so many whole subcarriers are sought, too; without it, of 0.45 of one.
+    Synchronizer(const Format& format, const Training& training, std::size_t reach);
 
     // The next step needs so many samples of the stream.
     std::uint64_t due() const { return due_; }
@@ -44,9 +48,14 @@ public:
     // The frame is over: the next one is sought behind it.
     void release();
 
+    // The samples from index `start` on do not follow those before it: an open frame is given up.
+    void seek_from(std::uint64_t start);
+
     // Of the open frame: carrier offset in radians per sample, and the index of its first sample, to a few samples.
     double cfo() const { return cfo_; }
     std::int64_t start() const { return start_; }
+    // By how many samples each symbol comes later than the one before has it; 0 unless they add up to half a sample.
+    double drift() const;
 
 private:
     enum class State { seek, short_training, long_training, symbols };
@@ -58,7 +67,10 @@ private:
     void seek_again(std::size_t later);
 
     Sample short_likeness(const Sample* window);
+    void seek_shifts(const Sample* window);
+    std::size_t best_shift() const;
     Sample neighbours(std::size_t count);
+    void follow_delay();
     double subcarriers_turn(std::size_t samples) const;
     void transform(History& history, std::uint64_t start);
     void hear_long(History& history);
@@ -74,19 +86,25 @@ private:
     std::size_t step_;  // samples of a symbol
     double detect_;     // likenesses from which something is S0, and S1
     double accept_;
+    std::size_t reach_;
+    double detect_shift_;                    // likeness from which something is S0 between two shifts
     std::vector<std::size_t> ordered_;       // active subcarriers, from the lowest frequency
     std::vector<double> pilot_frequencies_;  // in subcarriers
     Polynomial channel_fit_;
     Fft half_fft_;
     Fft fft_;
     std::vector<Sample> gains_;  // subcarriers with the training's signs taken away
+    std::vector<Sample> half_turn_;   // a subcarrier's, over half a symbol: makes odd ones even
+    std::vector<float> neighbours_;   // products of S0's neighbouring signs, twice
+    std::vector<Sample> likenesses_;  // by shift, from -reach_ on
 
     State state_ = State::seek;
     std::uint64_t due_;
 
     // Of the open frame.
     double scale_ = 0.0;  // a likeness of 1, where it was detected
-    unsigned looks_ = 0;  // for S1
+    bool shifted_ = false;  // S0 was found between two shifts of the carrier
+    unsigned looks_ = 0;    // for S1
     std::int64_t start_ = 0;
     double cfo_ = 0.0;
     double phase_ = 0.0;  // of the carrier at sample `tuned_at_`
@@ -94,6 +112,8 @@ private:
     bool first_symbol_ = true;
     double offset_ = 0.0;          // the newest symbol's phase
     double slope_ = 0.0;           // its delay, smoothed: radians per subcarrier
+    int moved_ = 0;                // samples by which symbols are cut later than at first
+    std::size_t symbols_ = 0;      // so far
     std::size_t pilot_ = 0;        // pilots so far, modulo their sequence
     std::vector<Sample> inverse_;  // of the channel, by subcarriers
     std::vector<Sample> turned_;   // the same, for the newest symbol

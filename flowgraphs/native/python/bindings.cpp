@@ -1,5 +1,6 @@
 // The Python module gnuradio.fadelab: the blocks, and the same modulator and demodulator without a flowgraph.
 
+#include <gnuradio/fadelab/burst_guard.h>
 #include <gnuradio/fadelab/frame_box.h>
 #include <gnuradio/fadelab/idle_filler.h>
 #include <gnuradio/fadelab/ofdm_receiver.h>
@@ -115,10 +116,11 @@ void bind_engine(py::module& module) {
             },
             py::arg("frame"));
     py::class_<ofdm::Demodulator>(module, "OfdmDemodulator", "Samples to frames, without a flowgraph.")
-        .def(py::init([](const ofdm::Format& format, int network) {
-                 return std::make_unique<ofdm::Demodulator>(format, gr::fadelab::checked_network(network));
+        .def(py::init([](const ofdm::Format& format, int network, int reach) {
+                 return std::make_unique<ofdm::Demodulator>(format, gr::fadelab::checked_network(network),
+                                                            gr::fadelab::checked_reach(reach, format));
              }),
-             py::arg("format"), py::arg("network"))
+             py::arg("format"), py::arg("network"), py::arg("reach") = 0)
         .def(
             "feed",
             [](ofdm::Demodulator& demodulator, const Samples& samples, double rate_sps) {
@@ -157,7 +159,16 @@ void bind_metered(py::class_<Block, Options...>& block) {
                 return py::array_t<float>(static_cast<py::ssize_t>(levels.size()), levels.data());
             },
             py::arg("bins"), "Return the power of the newest samples in each bin, in dB of full scale.")
-        .def_property_readonly("beginnings", [](const Block& metered) { return metered.beginnings(); });
+        .def(
+            "beginnings",
+            [](const Block& metered, std::size_t known) {
+                py::list beginnings;
+                for (const auto& beginning : metered.beginnings(known)) {
+                    beginnings.append(py::make_tuple(beginning.sample, beginning.at_s));
+                }
+                return beginnings;
+            },
+            py::arg("known") = 0, "Return sample and time (s) where the stream began, but for the `known` oldest.");
 }
 
 void bind_blocks(py::module& module) {
@@ -172,7 +183,7 @@ void bind_blocks(py::module& module) {
         module, "ofdm_receiver", "Samples to frames (message port \"frames\").");
     receiver
         .def(py::init(&ofdm_receiver::make), py::arg("rate_sps"), py::arg("subcarriers") = 64,
-             py::arg("cyclic_prefix") = 16, py::arg("taper") = 4, py::arg("network") = 0)
+             py::arg("cyclic_prefix") = 16, py::arg("taper") = 4, py::arg("network") = 0, py::arg("reach") = 0)
         .def_property_readonly("constellation", [](const ofdm_receiver& receiver) {
             const auto newest = receiver.constellation();
             return shown(newest.points, newest.modulation);
@@ -181,9 +192,13 @@ void bind_blocks(py::module& module) {
 }
 
 void bind_ports(py::module& module) {
+    using gr::fadelab::burst_guard;
     using gr::fadelab::frame_box;
     using gr::fadelab::idle_filler;
     using gr::fadelab::sample_meter;
+    py::class_<burst_guard, gr::block, gr::basic_block, burst_guard::sptr>(
+        module, "burst_guard", "Bursts in, the same with silence before and after each out.")
+        .def(py::init(&burst_guard::make), py::arg("head"), py::arg("tail"));
     py::class_<idle_filler, gr::block, gr::basic_block, idle_filler::sptr>(
         module, "idle_filler", "Bursts in, a continuous stream out: silence between bursts.")
         .def(py::init(&idle_filler::make), py::arg("lot") = 1024);
@@ -208,6 +223,7 @@ void bind_ports(py::module& module) {
              })
         .def_property_readonly("eventfd", &frame_box::eventfd)
         .def_property_readonly("late", &frame_box::late)
+        .def_property_readonly("acknowledged", &frame_box::acknowledged)
         .def("close", &frame_box::close);
     py::class_<sample_meter, gr::sync_block, gr::block, gr::basic_block, sample_meter::sptr> meter(
         module, "sample_meter", "The largest and the newest samples of a stream, and how often it began.");

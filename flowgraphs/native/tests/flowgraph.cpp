@@ -78,7 +78,7 @@ bool round_trip() {
         while (!done) {
             static_cast<void>(meter->take_peak());
             static_cast<void>(meter->newest());
-            static_cast<void>(meter->beginnings());
+            static_cast<void>(meter->beginnings(0));
             static_cast<void>(receiver->constellation());
             static_cast<void>(box->late());
             static_cast<void>(synchronizer->take_preamble(0.0));

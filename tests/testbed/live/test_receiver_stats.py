@@ -9,13 +9,14 @@ from hypothesis import strategies as st
 
 from channel.replay import Outcome, Trace
 from channel.trace import read_trace
+from flowgraphs.gaps import Lost, SampleGaps
 from flowgraphs.phy import Received
 from telemetry.records import PhyRecord
 from testbed.live.receiver_stats import ReceiverStats
 from testbed.results.frame_trace import FrameTrace
 from tests.harness.records import recorded
 
-OK, PAYLOAD, MISSED = Outcome
+OK, PAYLOAD, MISSED, UNKNOWN = Outcome
 RATE_SPS = 1e6
 US = 1000
 #: when the stream's first sample was received
@@ -44,20 +45,20 @@ def traced(path: Path, heard: list[tuple[Received, int]]) -> tuple[ReceiverStats
         stats.begin(STREAM_AT)
         for received, delay_ns in heard:
             clock.now = STREAM_AT + (received.sample + received.nsamples) * US + delay_ns
-            stats.handle_frame(received)
+            stats.handle_frame(received, Lost())
     return stats, read_trace(path)
 
 
 def test_a_record_has_the_means_of_its_interval() -> None:
     stats = ReceiverStats("down", RATE_SPS, None)
-    stats.handle_frame(frame(0, mode="bpsk", snr_db=10.0, evm_db=-20.0, cfo_hz=100.0))
-    stats.handle_frame(frame(1, snr_db=13.0, evm_db=-26.0, cfo_hz=-300.0, crc_ok=False))
-    stats.handle_frame(frame(4, snr_db=16.0, mode="qam16"))
+    stats.handle_frame(frame(0, mode="bpsk", snr_db=10.0, evm_db=-20.0, cfo_hz=100.0), Lost())
+    stats.handle_frame(frame(1, snr_db=13.0, evm_db=-26.0, cfo_hz=-300.0, crc_ok=False), Lost())
+    stats.handle_frame(frame(4, snr_db=16.0, mode="qam16"), Lost())
     assert stats.take_record(7) == recorded(
         PhyRecord, time_ns=7, link="down", snr_db=13.0, evm_db=-23.0, cfo_hz=-100.0, per=3 / 5, mode="qam16"
     )
     # the gap to the frame before lies in the interval of the one after
-    stats.handle_frame(frame(6, snr_db=5.0))
+    stats.handle_frame(frame(6, snr_db=5.0), Lost())
     assert stats.take_record(8) == recorded(PhyRecord, time_ns=8, link="down", snr_db=5.0, per=0.5)
     assert (stats.corrupted, stats.missed) == (1, 3)
 
@@ -90,6 +91,27 @@ def test_times_do_not_go_back_when_a_delivery_was_sooner(tmp_path: Path) -> None
     _, trace = traced(tmp_path / "trace", [(first, 5_000 * US), (second, 0)])
     assert trace.outcome == [OK, MISSED, OK]
     assert trace.time_ns == [5_000 * US] * 3
+
+
+def test_frames_lost_with_samples_are_unknown_and_later_times_hold(tmp_path: Path) -> None:
+    """The device loses 3300 samples from sample 1600 on, and with them frames 2 to 4."""
+    gaps = SampleGaps(RATE_SPS)
+    gaps.handle(1600, (1600 + 3300) / RATE_SPS)
+    clock = Clock()
+    with FrameTrace(tmp_path / "trace", link="up", producer="test") as trace:
+        stats = ReceiverStats("up", RATE_SPS, trace, clock)
+        stats.begin(STREAM_AT)
+        for number in (0, 1, 5, 7):
+            on_air = 1000 * number
+            received = frame(number, sample=on_air - (3300 if number > 1 else 0))
+            # the first frame of all is delivered soonest
+            clock.now = STREAM_AT + (on_air + 500 + number) * US
+            stats.handle_frame(received, gaps.before(received.sample, received.sample + 500))
+    rows = read_trace(tmp_path / "trace")
+    assert rows.outcome == [OK, OK, UNKNOWN, UNKNOWN, UNKNOWN, OK, MISSED, OK]
+    assert rows.time_ns == [1000 * US * number for number in range(8)]
+    assert (stats.corrupted, stats.missed) == (0, 1)
+    assert stats.take_record(1).per == 1 / 5
 
 
 @given(

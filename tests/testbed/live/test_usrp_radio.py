@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from flowgraphs.gain import SEARCH_NS, SETTLE_NS, STEP_DB, TARGET_DBFS
+from flowgraphs.gaps import Lost
 from flowgraphs.phy import Received
 from flowgraphs.transceiver import DeviceCounters
 from linklayer.station_counts import Lateness
@@ -81,6 +82,9 @@ class Transceiver:
 
     def counters(self) -> DeviceCounters:
         return self.lost
+
+    def lost_before(self, received: Received) -> Lost:
+        return Lost()
 
     @property
     def frames(self) -> list[bytes]:
@@ -199,6 +203,19 @@ def test_what_the_device_missed_counts_once() -> None:
     assert onair.lateness == Lateness()
 
 
+def test_lost_samples_count_as_late_time() -> None:
+    onair, transceiver = radio()
+    transceiver.lost = DeviceCounters(overflows=1, lost_ns=40 * MS)
+    drive(onair, transceiver, START)
+    assert onair.lateness == Lateness(1, 1, max_ns=40 * MS, lost_ns=40 * MS)
+    transceiver.lost = DeviceCounters(overflows=2, lost_ns=41 * MS)
+    drive(onair, transceiver, START + 100 * MS)
+    assert onair.lateness == Lateness(2, 2, max_ns=40 * MS, lost_ns=41 * MS)
+    onair.lateness = Lateness()
+    drive(onair, transceiver, START + 200 * MS)
+    assert onair.lateness.lost_ns == 0
+
+
 def test_the_level_is_looked_at_all_the_time() -> None:
     onair, transceiver = radio(automatic_gain=True)
     transceiver.peak = 0.0
@@ -229,7 +246,7 @@ def test_a_fixed_gain_stays() -> None:
 
 def test_frames_are_handed_up_damaged_or_not() -> None:
     seen: list[Received] = []
-    onair, transceiver = radio(stats=SimpleNamespace(handle_frame=seen.append))
+    onair, transceiver = radio(stats=SimpleNamespace(handle_frame=lambda received, _: seen.append(received)))
     frames = [a_frame(0), a_frame(1, crc_ok=False), a_frame(5)]
     assert onair.receive() is None
     transceiver.heard.extend(frames)

@@ -6,7 +6,7 @@ from channel.replay import Outcome
 from channel.trace import read_trace
 from testbed.results.frame_trace import FrameTrace
 
-OK, PAYLOAD, MISSED = Outcome
+OK, PAYLOAD, MISSED, _ = Outcome
 
 
 def test_rows_wait_for_the_epoch_and_count_from_it(tmp_path: Path) -> None:

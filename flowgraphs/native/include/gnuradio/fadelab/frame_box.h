@@ -44,6 +44,8 @@ public:
     virtual int eventfd() const = 0;
     // Messages of a device that had samples too late.
     virtual std::uint64_t late() const = 0;
+    // Bursts of which a device has said that they are on the air.
+    virtual std::uint64_t acknowledged() const = 0;
     // Closes the descriptor; for when the flowgraph has ended.
     virtual void close() = 0;
 };
