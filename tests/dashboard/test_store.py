@@ -39,10 +39,6 @@ def runs(tmp_path: Path) -> Path:
 # -- the list -------------------------------------------------------------------------------------------------
 
 
-def test_the_newest_comes_first(runs: Path) -> None:
-    assert names(Store([runs])) == ["4-cut", "3-fading", "2-lossy", "1-lossy"]
-
-
 @pytest.mark.parametrize(
     ("wanted", "found"),
     [
@@ -60,6 +56,8 @@ def test_filters(runs: Path, wanted: dict[str, Any], found: list[str]) -> None:
 
 
 def test_sorting(runs: Path) -> None:
+    # the newest first
+    assert names(Store([runs])) == ["4-cut", "3-fading", "2-lossy", "1-lossy"]
     (runs / "0-unknown").mkdir()
     (runs / "0-unknown" / "manifest.json").write_text("{}")
     store = Store([runs])

@@ -14,9 +14,7 @@ from experiments.comparison.cells import FAMILIES, METRICS, Case
 from experiments.comparison.findings import findings
 from experiments.comparison.jobs import Meter, job, scenario, transfer
 from experiments.comparison.traces import Trace, trace
-from hosts.tcp.profiles import USER_PROFILES
 from linklayer.plain import PlainFrame
-from linklayer.schemes import SCHEMES
 from tcpip.segment import ACK, SYN, Flow, Segment
 from testbed.errors import FadelabError
 from testbed.papers import report
@@ -59,9 +57,6 @@ def test_every_figure_of_the_reference_is_a_cell_in_its_place() -> None:
 def test_all_twelve_schemes_are_there() -> None:
     assert {row["scheme"] for row in reference(cells.__file__, "tables2-4")} == set(parameters.SCHEMES)
     assert {scheme for schemes in FAMILIES.values() for scheme in schemes} == set(parameters.SCHEMES)
-    for link, tcp, _ in parameters.SCHEMES.values():
-        assert link in SCHEMES
-        assert tcp in USER_PROFILES
 
 
 def test_units_and_agreement() -> None:

@@ -35,6 +35,7 @@ from testbed.papers.results import (
 )
 from testbed.papers.samples import SampleStore
 from tests.experiments.made_up import PAPER, Die
+from tests.harness.live_runs import done, refused
 from tests.harness.waiting import PATIENCE_S, wait_for
 
 ROOT = Path(__file__).parents[2]
@@ -247,8 +248,7 @@ def test_order(pairs: list[tuple[float, float]], strict: bool, lenient: bool) ->
 
 
 def test_json_is_one_document(made_up: papers.Paper, capsys: pytest.CaptureFixture[str]) -> None:
-    assert app.main(["papers", "made-up", "--json", "--only", "table2/*", "--seed", "3", "--workers", "1"]) == 0
-    out = capsys.readouterr().out
+    out = done(capsys, "papers", "made-up", "--json", "--only", "table2/*", "--seed", "3", "--workers", "1")
     assert out.count("\n") == 1
     document = json.loads(out, parse_constant=lambda name: pytest.fail(f"{name} is no JSON"))
     assert document.keys() == {"paper", "title", "tier", "unit", "settings", "cells", "summary"}
@@ -268,8 +268,7 @@ def test_json_is_one_document(made_up: papers.Paper, capsys: pytest.CaptureFixtu
 
 
 def test_the_table_has_ours_beside_the_papers(made_up: papers.Paper, capsys: pytest.CaptureFixture[str]) -> None:
-    assert app.main(["papers", "made-up", "--workers", "1"]) == 0
-    out = capsys.readouterr().out
+    out = done(capsys, "papers", "made-up", "--workers", "1")
     results = computed()
     [row] = [line for line in out.splitlines() if line.startswith("table1/b")]
     assert f"{results['table1/b'].ours.median:.1f}" in row
@@ -280,11 +279,11 @@ def test_the_table_has_ours_beside_the_papers(made_up: papers.Paper, capsys: pyt
 
 def test_out_keeps_every_replication(made_up: papers.Paper, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     folder = tmp_path / "new" / "folder"
-    assert app.main(["papers", "made-up", "--out", str(folder), "--json", "--workers", "1"]) == 0
+    printed = done(capsys, "papers", "made-up", "--out", folder, "--json", "--workers", "1")
     assert {path.name for path in folder.iterdir()} == {
         *("results.json", "cells.csv", "replications.csv", "report.md", "manifest.json")
     }
-    assert json.loads((folder / "results.json").read_text()) == json.loads(capsys.readouterr().out)
+    assert json.loads((folder / "results.json").read_text()) == json.loads(printed)
     with (folder / "replications.csv").open() as file:
         rows = list(csv.DictReader(file))
     values = [sample.value for result in computed().cells for sample in result.samples]
@@ -294,14 +293,13 @@ def test_out_keeps_every_replication(made_up: papers.Paper, tmp_path: Path, caps
 
 
 def test_list_runs_nothing(made_up: papers.Paper, capsys: pytest.CaptureFixture[str]) -> None:
-    assert app.main(["papers", "made-up", "--list", "--only", "table1/*"]) == 0
-    assert capsys.readouterr().out.split() == ["table1/a", "table1/b", "table1/again"]
+    listed = done(capsys, "papers", "made-up", "--list", "--only", "table1/*").split()
+    assert listed == ["table1/a", "table1/b", "table1/again"]
 
 
 def test_papers_are_found_by_their_folders(capsys: pytest.CaptureFixture[str]) -> None:
     assert "slacp" in papers.PAPERS
-    assert app.main(["papers"]) == 0
-    assert [line.split(":")[0] for line in capsys.readouterr().out.splitlines()] == list(papers.PAPERS)
+    assert [line.split(":")[0] for line in done(capsys, "papers").splitlines()] == list(papers.PAPERS)
 
 
 @pytest.mark.parametrize(
@@ -327,21 +325,17 @@ def test_papers_are_found_by_their_folders(capsys: pytest.CaptureFixture[str]) -
 def test_wrong_papers_arguments_are_one_line(
     args: tuple[str, ...], message: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert app.main(["papers", *args]) == 2
-    out, err = capsys.readouterr()
-    assert out == ""
-    assert err.count("\n") == 1
-    assert message in err
+    assert message in refused(capsys, "papers", *args)
 
 
 def test_folder_and_settings_are_refused_before_anything_runs(
     made_up: papers.Paper, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (tmp_path / "file").touch()
-    assert app.main(["papers", "made-up", "--out", str(tmp_path / "file" / "below")]) == 2
-    assert "cannot be made: Not a directory" in capsys.readouterr().err
-    assert app.main(["papers", "made-up", "--set", "mtu=1500", "--out", str(tmp_path / "new")]) == 2
-    assert "--set mtu=1500: not here" in capsys.readouterr().err
+    below = refused(capsys, "papers", "made-up", "--out", tmp_path / "file" / "below")
+    assert "cannot be made: Not a directory" in below
+    setting = ("--set", "mtu=1500")
+    assert "--set mtu=1500: not here" in refused(capsys, "papers", "made-up", *setting, "--out", tmp_path / "new")
     assert not (tmp_path / "new").exists()
     with pytest.raises(FadelabError, match="not here"):
         reproduce(Question(PAPER, PAPER.cells, settings=["mtu=1500"]))

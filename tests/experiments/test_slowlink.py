@@ -12,7 +12,6 @@ from experiments.slowlink.cells import Case
 from experiments.slowlink.findings import STATEMENTS, findings
 from experiments.slowlink.jobs import FirstBytes, drawn, four, one, scenario
 from experiments.slowlink.traces import trace
-from hosts.tcp.profiles import USER_PROFILES
 from tcpip.segment import ACK, RST, SYN, Flow, Segment
 from testbed.errors import FadelabError
 from testbed.model.link_network import LinkNetwork
@@ -39,7 +38,6 @@ def tallies(results: Results) -> dict[str, Tally]:
 def test_every_flow_count_queue_delay_and_variant_is_there_once() -> None:
     assert len(PAPER.cells) == (2 + 3) * 2 * 2 * len(parameters.VARIANTS)
     assert {cell.paper for cell in PAPER.cells} == {NO_FIGURE}
-    assert {variant.tcp for variant in parameters.VARIANTS.values()} <= set(USER_PROFILES)
     assert min(cell.replications for cell in PAPER.cells) >= 20
     assert all(pairs for _, _, pairs in STATEMENTS.values())
 

@@ -40,13 +40,6 @@ def test_frames_become_tagged_bursts_in_their_order() -> None:
     assert tags == [(start, "packet_len", len(burst)) for start, burst in zip(starts.tolist(), wanted, strict=False)]
 
 
-def test_a_frame_that_comes_later_is_sent_too() -> None:
-    with sending(PHY) as running:
-        for count in (1, 2, 3):
-            running.mailbox.post(bytes(100))
-            running.wait(count * PHY.frame_samples(100))
-
-
 def test_a_transmitter_without_frames_leaves_the_processor_alone() -> None:
     with sending(PHY) as running:
         running.mailbox.post(bytes(100))

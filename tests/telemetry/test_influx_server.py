@@ -60,15 +60,6 @@ def test_server_runs_within_its_context(tmp_path: Path) -> None:
     assert not answers(server.url)
 
 
-def test_data_outlive_it(tmp_path: Path) -> None:
-    same = InfluxServer(tmp_path, port=0)
-    for number, server in enumerate((InfluxServer(tmp_path, port=0), same, same)):
-        with server:
-            influx = Influx(server.url)
-            assert count(influx, "m", "v") == number
-            influx.write(b"m v=1\n")
-
-
 def test_only_loopback_is_listened_on(server: InfluxServer) -> None:
     assert server.pid is not None
     addresses = listening(server.pid)

@@ -79,14 +79,3 @@ def test_rows_stay_in_order_over_many_groups(tmp_path: Path, monkeypatch: pytest
         assert (tmp_path / "flow.parquet").exists()
     assert pq.ParquetFile(tmp_path / "flow.parquet").num_row_groups == 10
     assert [row["time_ns"] for row in read_records(tmp_path, "flow")] == list(range(95))
-
-
-def test_an_exception_keeps_what_was_written(tmp_path: Path) -> None:
-    def interrupted() -> None:
-        with ParquetSink(tmp_path, TAGS) as sink:
-            sink.write(FULL[1])
-            raise KeyError
-
-    with pytest.raises(KeyError):
-        interrupted()
-    assert len(read_records(tmp_path, "flow")) == 1

@@ -21,6 +21,7 @@ from testbed.scenario.schema import Channel, Scenario
 from tests.conformance.options import KINDS, every_plugin
 from tests.conformance.options import Kind as PluginKind
 from tests.harness.browser import CHROMIUM, FLAGS
+from tests.harness.live_runs import refused
 
 ROOT = Path(__file__).parents[3]
 NAV = ROOT / "docs" / "nav.yml"
@@ -111,18 +112,15 @@ def test_a_broken_link_fails_the_build(
         (checkout / "docs" / f"{name}.md").write_text(f"# {name}\n")
     (checkout / "docs" / "nav.yml").write_text("- Home: README.md\n")
     monkeypatch.setattr(site, "root", lambda: checkout)
-    assert app.main(["docs", "--out", str(tmp_path / "site")]) == 2
-    shown = capsys.readouterr().err
-    assert shown.startswith("fadelab: the site cannot be built: ")
-    assert complaint in shown
-    assert shown.count("\n") == 1
+    said = refused(capsys, "docs", "--out", tmp_path / "site")
+    assert said.startswith("fadelab: the site cannot be built: ")
+    assert complaint in said
 
 
 def test_a_folder_with_other_files_is_not_emptied(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     mine = tmp_path / "thesis.tex"
     mine.write_text("written")
-    assert app.main(["docs", "--out", str(tmp_path)]) == 2
-    assert "holds other files, which would be lost" in capsys.readouterr().err
+    assert "holds other files, which would be lost" in refused(capsys, "docs", "--out", tmp_path)
     assert mine.read_text() == "written"
 
 

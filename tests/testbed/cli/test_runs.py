@@ -11,6 +11,7 @@ from click.testing import CliRunner
 from testbed.cli import app
 from testbed.results.store import RunFolder
 from testbed.scenario.schema import Scenario
+from tests.harness.live_runs import done, refused
 from tests.harness.scenarios import scenario, summary
 
 Capture = pytest.CaptureFixture[str]
@@ -34,16 +35,15 @@ def three(tmp_path: Path) -> Three:
     return bare, slacp, stored(tmp_path, scenario(seed=3))
 
 
-def told(capsys: Capture, *args: object) -> Any:
+def told(capsys: Capture, *args: str | Path) -> Any:
     """The JSON that a command prints."""
-    assert app.main(["runs", *map(str, args), "--json"]) == 0
-    return json.loads(capsys.readouterr().out)
+    return json.loads(done(capsys, "runs", *args, "--json"))
 
 
 def test_list_filters_sorts_and_limits(three: Three, tmp_path: Path, capsys: Capture) -> None:
     bare, slacp, unfinished = three
 
-    def listed(*args: object) -> list[str]:
+    def listed(*args: str) -> list[str]:
         return [row["name"] for row in told(capsys, "list", "--out", tmp_path, *args)["runs"]]
 
     assert set(listed()) == set(three)
@@ -51,13 +51,12 @@ def test_list_filters_sorts_and_limits(three: Three, tmp_path: Path, capsys: Cap
     assert listed("--sort", "goodput_bps", "--ascending") == [bare, slacp, unfinished]
     assert listed("--scheme", "none") == listed("SAMPLE", "none") == [bare]
     assert listed("--unfinished") == [unfinished]
-    assert listed("--sort", "seed", "--limit", 2) == [unfinished, slacp]
-    assert told(capsys, "list", "--out", tmp_path, "--limit", 1)["total"] == 3
+    assert listed("--sort", "seed", "--limit", "2") == [unfinished, slacp]
+    assert told(capsys, "list", "--out", tmp_path, "--limit", "1")["total"] == 3
 
 
 def test_list_shows_names_whole(three: Three, tmp_path: Path, capsys: Capture) -> None:
-    assert app.main(["runs", "list", "--out", str(tmp_path)]) == 0
-    shown = capsys.readouterr().out
+    shown = done(capsys, "runs", "list", "--out", tmp_path)
     assert all(name in shown for name in three)
     assert "500.00 kbit/s" in shown
     assert "no result" in " ".join(shown.split())
@@ -67,8 +66,7 @@ def test_show_tells_origin_result_and_files(three: Three, tmp_path: Path, capsys
     found = told(capsys, "show", tmp_path / three[1])
     assert (found["run"], found["manifest"]["seed"], found["summary"]["goodput_bps"]) == (three[1], 2, 2e6)
     assert {file["name"] for file in found["files"]} == {"scenario.yaml", "manifest.json", "summary.json"}
-    assert app.main(["runs", "show", three[1], "--out", str(tmp_path)]) == 0
-    shown = capsys.readouterr().out
+    shown = done(capsys, "runs", "show", three[1], "--out", tmp_path)
     assert "2.00 Mbit/s" in shown
     assert "summary.json" in shown
 
@@ -78,8 +76,7 @@ def test_compare_shows_ratios_and_settings(three: Three, tmp_path: Path, capsys:
     ratios = {row["key"]: row["ratio"] for row in found["figures"]}
     assert ratios["goodput_bps"] == 4
     assert {row["key"] for row in found["differences"]} == {"seed", "link.scheme"}
-    assert app.main(["runs", "compare", three[0], three[1], "--out", str(tmp_path)]) == 0
-    assert "link.scheme" in capsys.readouterr().out
+    assert "link.scheme" in done(capsys, "runs", "compare", three[0], three[1], "--out", tmp_path)
 
 
 def test_remove_asks(three: Three, tmp_path: Path) -> None:
@@ -101,7 +98,6 @@ def test_wrong_names_are_one_line_and_remove_nothing(three: Three, tmp_path: Pat
     (tmp_path / "link").symlink_to(tmp_path / three[0])
     for wrong in ("nothing", "elsewhere", "link", "..", f"{three[0]}/.."):
         for args in (["show", wrong], ["compare", three[0], wrong], ["remove", three[0], wrong, "--yes"]):
-            assert app.main(["runs", *args, "--out", str(tmp_path)]) == 2
-            assert capsys.readouterr().err.count("\n") == 1
-    assert app.main(["runs", "list", "--out", str(tmp_path / "nowhere")]) == 2
+            refused(capsys, "runs", *args, "--out", tmp_path)
+    refused(capsys, "runs", "list", "--out", tmp_path / "nowhere")
     assert set(three) <= {path.name for path in tmp_path.iterdir()}

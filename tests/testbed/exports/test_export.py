@@ -21,13 +21,13 @@ from tcpip.wire import emit
 from telemetry.parquet import ParquetSink
 from telemetry.pcapng import Direction, PcapngWriter
 from telemetry.records import LinkRecord
-from testbed.cli import app
 from testbed.errors import FadelabError
 from testbed.exports.perfetto import to_perfetto
 from testbed.exports.qlog import to_qlog
 from testbed.exports.source import timeline_of
 from testbed.exports.timeline import Frame, Passing, Timeline
 from testbed.results.store import RunFolder
+from tests.harness.live_runs import done, refused
 from tests.harness.scenarios import scenario
 
 LOSSY = fadelab.root() / "scenarios" / "lossy-link.yaml"
@@ -340,11 +340,8 @@ def test_the_command_writes_each_format(
     format_: str, runs: dict[str, fadelab.Run], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     target = tmp_path / "out"
-    folder = runs["slacp"].folder
-    assert app.main(["export", str(folder), "--format", format_, "-o", str(target), "--octet", "5000"]) == 0
-    shown = capsys.readouterr()
-    assert shown.err == ""
-    assert shown.out.startswith(f"{target}: ")
+    words = ("--format", format_, "-o", target, "--octet", "5000")
+    assert done(capsys, "export", runs["slacp"].folder, *words).startswith(f"{target}: ")
     # the third packet of 1448 octets
     assert "4344" in target.read_text()
     assert [path.name for path in tmp_path.iterdir()] == ["out"]
@@ -356,8 +353,8 @@ def test_text_follows_one_octet_through_loss_and_repair(
     timeline = timelines["slacp"]
     lost = next(frame for frame in timeline.frames if (frame.kind, frame.side, frame.fate) == ("data", "up", "erased"))
     packet = timeline.packets[lost.packet or 0]
-    assert app.main(["export", str(runs["slacp"].folder), "--format", "text", "--octet", str(packet.offset)]) == 0
-    lines = capsys.readouterr().out.splitlines()
+    words = ("--format", "text", "--octet", str(packet.offset))
+    lines = done(capsys, "export", runs["slacp"].folder, *words).splitlines()
     assert f"packet {packet.number} (octets {packet.offset} to" in lines[0]
     assert "leaves the sender's host" in lines[0]
     assert any(f"frame {lost.number} sent" in line and "fate erased" in line for line in lines)
@@ -367,19 +364,16 @@ def test_text_follows_one_octet_through_loss_and_repair(
 def test_wrong_requests_are_one_line(
     runs: dict[str, fadelab.Run], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    folder = str(runs["none"].folder)
-    wrong = (
+    folder = runs["none"].folder
+    wrong: tuple[tuple[list[str | Path], str], ...] = (
         ([folder, "--octet", "99999999999"], "no packet of flow 'bulk' has octet 99999999999; the flows are bulk"),
         ([folder, "--flow", "bulk"], "give --octet, too"),
-        ([folder, "-o", str(tmp_path / "no" / "where")], "cannot be written"),
-        (["nothing", "--out", str(tmp_path)], "there is no such run"),
-        ([str(RunFolder.create(tmp_path, scenario()).path)], "has no link records with the run's time 0"),
+        ([folder, "-o", tmp_path / "no" / "where"], "cannot be written"),
+        (["nothing", "--out", tmp_path], "there is no such run"),
+        ([RunFolder.create(tmp_path, scenario()).path], "has no link records with the run's time 0"),
     )
     for args, complaint in wrong:
-        assert app.main(["export", *args, "--format", "qlog"]) == 2
-        shown = capsys.readouterr().err
-        assert complaint in shown
-        assert shown.count("\n") == 1
+        assert complaint in refused(capsys, "export", *args, "--format", "qlog")
 
 
 def test_a_run_that_this_checkout_does_not_repeat_is_refused(runs: dict[str, fadelab.Run], tmp_path: Path) -> None:

@@ -129,16 +129,12 @@ def test_a_capture_follows_a_change_of_scheme(tmp_path: Path) -> None:
         assert rows(path, "frame.number", where=f"{OUTBOUND} && _ws.expert.severity == error") == []
 
 
-def commands() -> list[str]:
-    """The tshark commands of docs/capture.md."""
-    return re.findall(r"```sh\n(tshark .*?)```", (ROOT / "docs" / "capture.md").read_text(), re.DOTALL)
-
-
 def test_the_documents_commands_have_answers(transfers: dict[str, Summary]) -> None:
     path = capture_path(folder_of(transfers["slacp"]), "up")
     lost = next(row["slacp.seq"][0] for row in rows(path, "slacp.seq", where='frame.comment contains "retransmission"'))
+    commands = re.findall(r"```sh\n(tshark .*?)```", (ROOT / "docs" / "capture.md").read_text(), re.DOTALL)
     # the number first: a path may have it too
-    asked = [re.sub(r"\b81\b", lost, command) for command in commands()]
+    asked = [re.sub(r"\b81\b", lost, command) for command in commands]
     one, every_second = (command.replace("air-st.pcapng", shlex.quote(str(path))) for command in asked)
     story = subprocess.run(one, shell=True, cwd=ROOT, capture_output=True, text=True, check=True).stdout
     assert f"retransmission of packet {lost}" in story

@@ -22,6 +22,7 @@ from testbed.running import run_once
 from testbed.scenario.file import load
 from tests.harness.live_runs import (
     children_once_up,
+    done,
     finish,
     folder_of,
     left_behind,
@@ -177,11 +178,9 @@ def test_clean_removes_all_leftovers_of_a_killed_run(
     # its processes end by themselves
     wait_for(lambda: not running(children))
     assert len(left_behind(process.pid)) == 5
-    assert app.main(["clean", "--dry-run"]) == 0
-    assert run in capsys.readouterr().out
+    assert run in done(capsys, "clean", "--dry-run")
     assert len(left_behind(process.pid)) == 5
-    assert app.main(["clean"]) == 0
-    assert run in capsys.readouterr().out
+    assert run in done(capsys, "clean")
     assert left_behind(process.pid) == []
 
 

@@ -48,6 +48,11 @@ _BAD_WEATHER = {
     "excess_delay": {"probability": 0.02, "hold_ms": 700},
     "mac_buffer_bytes": 12_000,
 }
+#: by scheme
+_WEATHER_TCPS = {
+    "none": "eln-rxmt", "slacp": "sack", "arq": "modern", "hybrid": "newreno", "fec": "sack", "ll": "sack",
+    "ll-smart": "smart", "snoop": "newreno", "snoop-smart": "smart", "split": "sack",
+}  # fmt: skip
 _TRACE = {"model": "trace", "path": "trace.parquet"}
 _BOTH_WAYS = [
     {"kind": "bulk", "flow": "there", "bytes": 120_000, "direction": "down"},
@@ -122,25 +127,11 @@ SCENARIOS: dict[str, dict[str, Any]] = {
     **{
         f"scheme {scheme} in bad weather": {
             "channel": _BAD_WEATHER,
-            "link": {"scheme": scheme, "eln": eln},
+            "link": {"scheme": scheme, "eln": "base" if scheme == "none" else "none"},
             "tcp": tcp,
             "workloads": [*_BOTH_WAYS, {"kind": "onoff-udp", "rate_bps": 100_000, "duration_s": 2}],
         }
-        for scheme, eln, tcp in (
-            *(
-                ("none", "ends", "sack-eln"),
-                ("none", "base", "eln-rxmt"),
-                ("slacp", "none", "sack"),
-                ("arq", "none", "modern"),
-            ),
-            *(
-                ("hybrid", "none", "newreno"),
-                ("fec", "none", "sack"),
-                ("ll", "none", "sack"),
-                ("ll-smart", "none", "smart"),
-            ),
-            *(("snoop", "none", "newreno"), ("snoop-smart", "none", "smart"), ("split", "none", "sack")),
-        )
+        for scheme, tcp in _WEATHER_TCPS.items()
     },
     **{
         f"filter {name}": {

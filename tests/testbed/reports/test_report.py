@@ -28,6 +28,7 @@ from testbed.reports.report import compared, number, write_report
 from testbed.reports.verify import first_difference
 from testbed.results.statistics import describe, paired
 from tests.harness.campaigns import InProcess, campaign_file, opened
+from tests.harness.live_runs import done, refused
 
 pytestmark = pytest.mark.slow
 
@@ -148,8 +149,8 @@ def test_command_of_the_report_gives_the_number_again(
     made: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     scenario = made / "runs" / "1-slacp-s1" / "scenario.yaml"
-    assert app.main(["run", str(scenario), "--repeat", "12", "--json", "--out", str(tmp_path)]) == 0
-    again = [json.loads(line)["duration_s"] for line in capsys.readouterr().out.splitlines()]
+    lines = done(capsys, "run", scenario, "--repeat", "12", "--json", "--out", tmp_path).splitlines()
+    again = [json.loads(line)["duration_s"] for line in lines]
     campaign = read_campaign(made)
     assert describe(again) == campaign.sample(campaign.plan.points[1], "duration_s")
 
@@ -312,6 +313,4 @@ def test_wrong_requests_are_one_line(
     copy.rename("out")
     part = Path(shutil.copytree("out", "part"))
     shutil.rmtree(part / "runs")
-    assert app.main(words) == 2
-    [line] = capsys.readouterr().err.splitlines()
-    assert complaint in line
+    assert complaint in refused(capsys, *words)
