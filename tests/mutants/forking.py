@@ -137,12 +137,14 @@ class _Forks(Bench):
             return IMPORT
         failures = _Failures()
         self._session.config.pluginmanager.register(failures)
-        known = zip(job.tests, job.seconds, strict=True)
-        chosen = [(item, seconds) for test, seconds in known for item in self._items.get(test, ())]
-        following = [*(item for item, _ in chosen[1:]), None]
-        for (item, seconds), after in zip(chosen, following, strict=False):
-            limit = int(time.process_time() + PATIENCE * seconds + GRACE_S)
-            resource.setrlimit(resource.RLIMIT_CPU, (limit, resource.RLIM_INFINITY))
+        chosen = [(test, item) for test in job.tests for item in self._items.get(test, ())]
+        following = [*(item for _, item in chosen[1:]), None]
+        seconds, present = dict(zip(job.tests, job.seconds, strict=True)), ""
+        for (test, item), after in zip(chosen, following, strict=False):
+            if test != present:
+                present = test
+                limit = int(time.process_time() + PATIENCE * seconds[test] + GRACE_S)
+                resource.setrlimit(resource.RLIMIT_CPU, (limit, resource.RLIM_INFINITY))
             item.config.hook.pytest_runtest_protocol(item=item, nextitem=after)
             if failures.first:
                 print(f"\nFAILED {failures.first} - ", flush=True)

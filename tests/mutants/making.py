@@ -9,8 +9,9 @@ Rules, stated before anything was drawn
 - These are no mutants: a text that does not compile, or compiles to the same code; a change in an annotation, or below
   `if TYPE_CHECKING`; the removal of a decorator that is there for mypy and mypyc (`_SILENT`); a change of the `*` in a
   signature, which cosmic-ray takes for a product; `slots` of a dataclass, which is a matter of memory; `is` and
-  `is not` in place of a comparison of values, for numbers are identical or not by CPython's leave; `+` or `^` in place
-  of `|` between two names in capitals, flags whose bits are different.
+  `is not` in place of a comparison of values, for numbers are identical or not by CPython's leave; `==` in place of
+  `is` (`!=` of `is not`) before a name in capitals, a constant or an enumeration's member; `+` or `^` in place of `|`
+  between two names in capitals, flags whose bits are different.
 """
 
 import ast
@@ -20,6 +21,7 @@ import random
 import re
 import sys
 from collections.abc import Iterator, Sequence
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +31,7 @@ FOLDERS = (
     "testbed/exports", "testbed/scenario",
 )  # fmt: skip
 _IDENTITY = re.compile(r"core/ReplaceComparisonOperator_(Eq|NotEq|Lt|LtE|Gt|GtE)_(Is|IsNot)$")
+_MEMBER = re.compile(r"core/ReplaceComparisonOperator_(Is_Eq|IsNot_NotEq)$")
 _UNION = re.compile(r"core/ReplaceBinaryOperator_BitOr_(Add|BitXor)$")
 _SILENT = {"override", "final", "overload", "abstractmethod", "mypyc_attr", "trait"}
 
@@ -78,6 +81,9 @@ def _places(root: Path) -> Iterator[tuple[str, str, int, _Place]]:
                             # the leaves on both sides
                             around = node.get_previous_leaf().value, node.get_next_leaf().value
                             is_marker |= all(leaf.isupper() for leaf in around)
+                        if _MEMBER.match(name):
+                            [right] = (after for it, after in pairwise(node.children) if it.start_pos == start)
+                            is_marker |= right.get_code().strip().rpartition(".")[2].isupper()
                         if not is_marker and not any(first <= start < last for first, last in silent):
                             yield str(path.relative_to(root)), name, occurrence, start
                         occurrence += 1
