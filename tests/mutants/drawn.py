@@ -32,6 +32,11 @@ _TOOLS = ROOT / ".build" / "mutation"
 _RECORD = _TOOLS / "record"
 #: recorded time of the tests that a mutant meets in each round: s
 _FORKS_S, _FIRST_S, _SECOND_S = 20.0, 2.0, 25.0
+#: tests of what all modules declare, whichever lines they run
+_OF_DECLARATIONS = {
+    "tests/test_values.py::test_dataclasses_are_frozen_but_for_counters_states_and_frames",
+    "tests/testbed/cli/test_docs.py::test_documents_and_boards_have_plugins_as_they_are_declared",
+}
 #: processor time and wall clock of a round beyond which a mutant hangs: times the recorded time, and s
 _PATIENCE, _GRACE_S, _WALL_S = 3, 8, 1500.0
 
@@ -116,6 +121,8 @@ class Record:
         """Return the tests that may notice a mutant, the fastest first."""
         now = (ROOT / mutant.file).read_text(encoding="utf-8")
         found = set[str]().union(*(recording.find(mutant, now) for recording in self._recordings))
+        if not _function(now, mutant.line)[0]:
+            found |= _OF_DECLARATIONS
         known = {test for test in found & self.seconds.keys() if _is_there(test)}
         return sorted(known, key=lambda test: self.seconds[test])
 

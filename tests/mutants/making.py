@@ -8,7 +8,8 @@ Rules, stated before anything was drawn
 - Each mutant that the operators without arguments can make in `FOLDERS` is as likely as every other.
 - These are no mutants: a text that does not compile, or compiles to the same code; a change in an annotation, or below
   `if TYPE_CHECKING`; the removal of a decorator that is there for mypy and mypyc (`_SILENT`); a change of the `*` in a
-  signature, which cosmic-ray takes for a product; `slots` of a dataclass, which is a matter of memory; `is` and
+  signature, which cosmic-ray takes for a product; `slots` of a dataclass, which is a matter of memory; its `kw_only`,
+  for mypy has seen that all calls name their arguments; the `example` of a plugin, which tests alone use; `is` and
   `is not` in place of a comparison of values, for numbers are identical or not by CPython's leave; `==` in place of
   `is` (`!=` of `is not`) before a name in capitals, a constant or an enumeration's member; `+` or `^` in place of `|`
   between two names in capitals, flags whose bits are different.
@@ -47,7 +48,7 @@ def _silent(text: str) -> list[tuple[_Place, _Place]]:
                 last = decorator.func if isinstance(decorator, ast.Call) else decorator
                 if (last.attr if isinstance(last, ast.Attribute) else getattr(last, "id", "")) in _SILENT:
                     found.append(decorator)
-        if isinstance(node, ast.keyword) and node.arg == "slots":
+        if isinstance(node, ast.keyword) and node.arg in ("slots", "kw_only", "example"):
             found.append(node)
         if isinstance(node, ast.If) and isinstance(node.test, ast.Name) and node.test.id == "TYPE_CHECKING":
             found.append(node)

@@ -1,11 +1,33 @@
 """What a configuration may say."""
 
+from dataclasses import fields
 from typing import Any
 
 import pytest
 
 from common.units import MS, SECOND
+from hosts.tcp import options
 from hosts.tcp.config import TcpConfig
+
+#: RFC 9293 sections 3.7.1 and 3.8.6.3, RFC 7323, RFC 3042, RFC 5681 section 3.1 and 4.1, RFC 6298 section 2, RFC 896
+STANDARD: dict[str, Any] = {
+    "mss": 1460, "window_scaling": True, "timestamps": True, "limited_transmit": True, "initial_window": 3,
+    "restart_after_idle": True, "delayed_ack_ns": 200 * MS, "ack_every": 2, "initial_rto_ns": SECOND,
+    "min_rto_ns": SECOND, "max_rto_ns": 60 * SECOND, "granularity_ns": MS, "nagle": True,
+}  # fmt: skip
+#: as in Linux: its limits of retries, its TIME-WAIT; ours: buffers, FEC where it is asked for, holes that are jumped
+CHOSEN: dict[str, Any] = {
+    "syn_retries": 6, "data_retries": 15, "time_wait_ns": 60 * SECOND, "receive_buffer": 65_535,
+    "send_buffer": 1 << 20, "min_mss": 150, "window_segments": 10, "fec_confidence": 0.5, "jumped_is_congestion": True,
+    "eln": "ignore",
+}  # fmt: skip
+
+
+def test_defaults_are_the_standards_and_all_else_is_off() -> None:
+    groups = [each for name, each in vars(options).items() if name.endswith("Options")]
+    defaults = {field.name: field.default for group in groups for field in fields(group)}
+    assert {name: value for name, value in defaults.items() if value or name in STANDARD | CHOSEN} == STANDARD | CHOSEN
+    assert (options.MAX_WINDOW_SCALE, options.MAX_UNSCALED_WINDOW) == (14, 65_535)
 
 
 @pytest.mark.parametrize(
