@@ -35,7 +35,7 @@ from testbed.papers.results import (
 )
 from testbed.papers.samples import SampleStore
 from tests.experiments.made_up import PAPER, Die
-from tests.harness.live_runs import done, refused
+from tests.harness.live_runs import Capture, done, refused
 from tests.harness.waiting import PATIENCE_S, wait_for
 
 ROOT = Path(__file__).parents[2]
@@ -164,7 +164,7 @@ def test_samples_count_for_the_same_question_only(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("least", "status"), [(5, 2), (2, 0)])
 def test_quick_check_fails_when_a_ranking_does(
-    least: int, status: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    least: int, status: int, monkeypatch: pytest.MonkeyPatch, capsys: Capture
 ) -> None:
     from testbed.cli import papers as command
 
@@ -247,7 +247,7 @@ def test_order(pairs: list[tuple[float, float]], strict: bool, lenient: bool) ->
     assert same_order(pairs, 0.05) is lenient
 
 
-def test_json_is_one_document(made_up: papers.Paper, capsys: pytest.CaptureFixture[str]) -> None:
+def test_json_is_one_document(made_up: papers.Paper, capsys: Capture) -> None:
     out = done(capsys, "papers", "made-up", "--json", "--only", "table2/*", "--seed", "3", "--workers", "1")
     assert out.count("\n") == 1
     document = json.loads(out, parse_constant=lambda name: pytest.fail(f"{name} is no JSON"))
@@ -267,7 +267,7 @@ def test_json_is_one_document(made_up: papers.Paper, capsys: pytest.CaptureFixtu
     assert document["summary"]["near"]["of"] == 2
 
 
-def test_the_table_has_ours_beside_the_papers(made_up: papers.Paper, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_table_has_ours_beside_the_papers(made_up: papers.Paper, capsys: Capture) -> None:
     out = done(capsys, "papers", "made-up", "--workers", "1")
     results = computed()
     [row] = [line for line in out.splitlines() if line.startswith("table1/b")]
@@ -277,7 +277,7 @@ def test_the_table_has_ours_beside_the_papers(made_up: papers.Paper, capsys: pyt
     assert f"medians near the paper's: {made_up.findings(results)[0].hits} of 5" in out  # type: ignore[union-attr]
 
 
-def test_out_keeps_every_replication(made_up: papers.Paper, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_out_keeps_every_replication(made_up: papers.Paper, tmp_path: Path, capsys: Capture) -> None:
     folder = tmp_path / "new" / "folder"
     printed = done(capsys, "papers", "made-up", "--out", folder, "--json", "--workers", "1")
     assert {path.name for path in folder.iterdir()} == {
@@ -292,12 +292,12 @@ def test_out_keeps_every_replication(made_up: papers.Paper, tmp_path: Path, caps
         assert [row["cell"] for row in csv.DictReader(file)] == [cell.name for cell in made_up.cells]
 
 
-def test_list_runs_nothing(made_up: papers.Paper, capsys: pytest.CaptureFixture[str]) -> None:
+def test_list_runs_nothing(made_up: papers.Paper, capsys: Capture) -> None:
     listed = done(capsys, "papers", "made-up", "--list", "--only", "table1/*").split()
     assert listed == ["table1/a", "table1/b", "table1/again"]
 
 
-def test_papers_are_found_by_their_folders(capsys: pytest.CaptureFixture[str]) -> None:
+def test_papers_are_found_by_their_folders(capsys: Capture) -> None:
     assert "slacp" in papers.PAPERS
     assert [line.split(":")[0] for line in done(capsys, "papers").splitlines()] == list(papers.PAPERS)
 
@@ -322,14 +322,12 @@ def test_papers_are_found_by_their_folders(capsys: pytest.CaptureFixture[str]) -
         (("slacp", "--all"), "--all computes whole papers: give it with --out, and no PAPER"),
     ],
 )
-def test_wrong_papers_arguments_are_one_line(
-    args: tuple[str, ...], message: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_wrong_papers_arguments_are_one_line(args: tuple[str, ...], message: str, capsys: Capture) -> None:
     assert message in refused(capsys, "papers", *args)
 
 
 def test_folder_and_settings_are_refused_before_anything_runs(
-    made_up: papers.Paper, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    made_up: papers.Paper, tmp_path: Path, capsys: Capture
 ) -> None:
     (tmp_path / "file").touch()
     below = refused(capsys, "papers", "made-up", "--out", tmp_path / "file" / "below")

@@ -28,6 +28,8 @@ from tests.harness.scenarios import scenario
 from tests.harness.waiting import wait_for
 
 ROOT = Path(__file__).parents[2]
+#: what a command has printed in this process
+Capture = pytest.CaptureFixture[str]
 #: what a scenario allows by default
 LATE_FRACTION = 0.01
 
@@ -94,14 +96,14 @@ def complaint(outcome: tuple[int, str, str]) -> str:
     return err
 
 
-def refused(capture: pytest.CaptureFixture[str], *args: str | Path) -> str:
+def refused(capture: Capture, *args: str | Path) -> str:
     """The one line of a command that was refused in this process."""
     status = app.main([str(arg) for arg in args])
     shown = capture.readouterr()
     return complaint((status, shown.out, shown.err))
 
 
-def done(capture: pytest.CaptureFixture[str], *args: str | Path) -> str:
+def done(capture: Capture, *args: str | Path) -> str:
     """What a command in this process printed, which went well."""
     status = app.main([str(arg) for arg in args])
     shown = capture.readouterr()

@@ -11,6 +11,7 @@ import pytest
 from testbed.cli import app
 from testbed.errors import FadelabError
 from testbed.paths import root
+from tests.harness.live_runs import Capture
 
 ROOT = Path(__file__).parents[2]
 
@@ -34,7 +35,7 @@ def raising(monkeypatch: pytest.MonkeyPatch, error: BaseException) -> int:
 
 
 @pytest.mark.parametrize("flag", ["-h", "--help"])
-def test_help(flag: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_help(flag: str, capsys: Capture) -> None:
     for path in commands(app.cli):
         assert app.main([*path, flag]) == 0, path
         assert capsys.readouterr().out.startswith(f"Usage: {' '.join(('fadelab', *path))}")
@@ -58,13 +59,13 @@ def test_our_plots_have_no_parts_of_debians_matplotlib(tmp_path: Path) -> None:
     assert subprocess.run(command, capture_output=True, text=True, check=False).stderr == ""
 
 
-def test_version_is_the_projects(capsys: pytest.CaptureFixture[str]) -> None:
+def test_version_is_the_projects(capsys: Capture) -> None:
     assert app.main(["--version"]) == 0
     assert f'version = "{capsys.readouterr().out.split()[1]}"' in (root() / "pyproject.toml").read_text()
 
 
 @pytest.mark.parametrize("args", [["nonsense"], ["--nonsense"], ["doctor", "--nonsense"], ["clean", "extra"]])
-def test_wrong_usage_is_one_line(args: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+def test_wrong_usage_is_one_line(args: list[str], capsys: Capture) -> None:
     assert app.main(args) == 2
     shown = capsys.readouterr()
     assert shown.out == ""
@@ -72,7 +73,7 @@ def test_wrong_usage_is_one_line(args: list[str], capsys: pytest.CaptureFixture[
     assert shown.err.count("\n") == 1
 
 
-def test_a_known_error_is_one_line(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_known_error_is_one_line(monkeypatch: pytest.MonkeyPatch, capsys: Capture) -> None:
     class SpecialError(FadelabError):
         """A subclass counts as known."""
 
@@ -81,16 +82,12 @@ def test_a_known_error_is_one_line(monkeypatch: pytest.MonkeyPatch, capsys: pyte
 
 
 @pytest.mark.parametrize("error", [KeyboardInterrupt(), click.Abort()])
-def test_interruption(
-    error: BaseException, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_interruption(error: BaseException, monkeypatch: pytest.MonkeyPatch, capsys: Capture) -> None:
     assert raising(monkeypatch, error) == 130
     assert capsys.readouterr().err.strip() == "fadelab: interrupted"
 
 
-def test_an_unknown_error_keeps_its_traceback(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
-) -> None:
+def test_an_unknown_error_keeps_its_traceback(monkeypatch: pytest.MonkeyPatch, capsys: Capture, tmp_path: Path) -> None:
     monkeypatch.setenv("FADELAB_ROOT", str(tmp_path))
     monkeypatch.delenv("FADELAB_DEBUG", raising=False)
     assert raising(monkeypatch, ValueError("odd\nvalue")) == 1

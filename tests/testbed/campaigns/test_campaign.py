@@ -18,7 +18,7 @@ from testbed.campaigns.engine import run_campaign
 from testbed.campaigns.processes import Processes
 from testbed.cli import app
 from tests.harness.campaigns import campaign_file, opened, result_files
-from tests.harness.live_runs import finish, start
+from tests.harness.live_runs import Capture, done, finish, start
 from tests.harness.waiting import PATIENCE_S, wait_for
 
 pytestmark = pytest.mark.slow
@@ -153,11 +153,7 @@ def test_worker_that_is_killed_costs_no_run(tmp_path: Path) -> None:
     ],
 )
 def test_wrong_options_are_one_line(
-    options: tuple[str, ...],
-    complaint: str,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
+    options: tuple[str, ...], complaint: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capture
 ) -> None:
     from testbed.campaigns import cluster
 
@@ -169,10 +165,9 @@ def test_wrong_options_are_one_line(
     assert sum(line.startswith("fadelab: ") for line in err) == 1
 
 
-def test_plan_shows_points_and_hash_and_runs_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_plan_shows_points_and_hash_and_runs_nothing(tmp_path: Path, capsys: Capture) -> None:
     file = campaign_file(tmp_path)
-    assert app.main(["campaign", str(file), "--plan", "--out", str(tmp_path / "out")]) == 0
-    out = capsys.readouterr().out
+    out = done(capsys, "campaign", file, "--plan", "--out", tmp_path / "out")
     assert "0-none: tier model scheme=none" in out
     assert "2 points, 3 runs of each; plan " in out
     assert not (tmp_path / "out").exists()

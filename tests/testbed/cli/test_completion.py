@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from testbed.results.store import RunFolder
-from tests.harness.live_runs import done
+from tests.harness.live_runs import Capture, done
 from tests.harness.scenarios import scenario
 
 ROOT = Path(__file__).parents[3]
@@ -25,11 +25,11 @@ def completed(*words: str) -> list[str]:
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
-def test_each_script_asks_this_program(shell: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_each_script_asks_this_program(shell: str, capsys: Capture) -> None:
     assert f"_FADELAB_COMPLETE={shell}_complete" in done(capsys, "completion", shell)
 
 
-def test_bash_takes_its_script(capsys: pytest.CaptureFixture[str]) -> None:
+def test_bash_takes_its_script(capsys: Capture) -> None:
     script = f"{done(capsys, 'completion', 'bash')}\ncomplete -p fadelab"
     ran = subprocess.run(["bash", "-c", script], capture_output=True, text=True, check=True)
     assert ran.stdout.split() == ["complete", "-o", "nosort", "-F", "_fadelab_completion", "fadelab"]

@@ -18,6 +18,7 @@ from testbed.cli.options import DEMO_SCENARIOS
 from testbed.results.summary import Summary
 from testbed.scenario.file import load
 from testbed.scenario.schema import Scenario
+from tests.harness.live_runs import Capture
 from tests.harness.scenarios import summary
 
 IDLE = Room(free=8.0, claimable=8.0)
@@ -64,7 +65,7 @@ def bench(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> DemoBench:
     return DemoBench(tmp_path / "runs", monkeypatch)
 
 
-def test_a_demo_on_time_warns_of_nothing(bench: DemoBench, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_demo_on_time_warns_of_nothing(bench: DemoBench, capsys: Capture) -> None:
     assert bench.demo("--allow-late") == 0
     assert bench.most_at_once == 2
     shown = capsys.readouterr()
@@ -74,7 +75,7 @@ def test_a_demo_on_time_warns_of_nothing(bench: DemoBench, capsys: pytest.Captur
 
 @pytest.mark.parametrize("late", [("none",), ("slacp",), ("none", "slacp")])
 def test_a_late_demo_is_one_line_of_warning_and_status_0(
-    late: tuple[str, ...], bench: DemoBench, capsys: pytest.CaptureFixture[str]
+    late: tuple[str, ...], bench: DemoBench, capsys: Capture
 ) -> None:
     for scheme in late:
         bench.results[scheme] = LATE
@@ -86,7 +87,7 @@ def test_a_late_demo_is_one_line_of_warning_and_status_0(
     assert shown.err.count("34 of 2891") == len(late)
 
 
-def test_other_warnings_have_their_own_lines(bench: DemoBench, capsys: pytest.CaptureFixture[str]) -> None:
+def test_other_warnings_have_their_own_lines(bench: DemoBench, capsys: Capture) -> None:
     bench.results["slacp"] = {**LATE, "intact": False}
     assert bench.demo() == 0
     late, spoilt = capsys.readouterr().err.splitlines()
@@ -94,7 +95,7 @@ def test_other_warnings_have_their_own_lines(bench: DemoBench, capsys: pytest.Ca
     assert "differ from the sent data" in spoilt
 
 
-def test_links_run_in_turn_with_room_for_one(bench: DemoBench, capsys: pytest.CaptureFixture[str]) -> None:
+def test_links_run_in_turn_with_room_for_one(bench: DemoBench, capsys: Capture) -> None:
     bench.room = Room(free=1.0, claimable=1.9)
     assert bench.demo() == 0
     assert bench.most_at_once == 1
@@ -103,7 +104,7 @@ def test_links_run_in_turn_with_room_for_one(bench: DemoBench, capsys: pytest.Ca
     assert {scenario.radio.rate_sps for scenario in bench.scenarios} == {2.5e6}
 
 
-def test_on_a_weak_machine_the_links_run_at_a_lower_rate(bench: DemoBench, capsys: pytest.CaptureFixture[str]) -> None:
+def test_on_a_weak_machine_the_links_run_at_a_lower_rate(bench: DemoBench, capsys: Capture) -> None:
     bench.room = Room(free=0.3, claimable=0.35)
     assert bench.demo("--seconds", "4") == 0
     assert bench.most_at_once == 1
@@ -118,7 +119,7 @@ def test_on_a_weak_machine_the_links_run_at_a_lower_rate(bench: DemoBench, capsy
 
 
 @pytest.mark.parametrize("setting", ["radio.rate_sps=5e6", "channel.up.rate_bps=1e6"])
-def test_a_given_rate_is_kept(setting: str, bench: DemoBench, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_given_rate_is_kept(setting: str, bench: DemoBench, capsys: Capture) -> None:
     bench.room = Room(free=0.2, claimable=0.2)
     assert bench.demo("--set", setting) == 0
     assert "it may be late" in " ".join(capsys.readouterr().out.split())
@@ -127,7 +128,7 @@ def test_a_given_rate_is_kept(setting: str, bench: DemoBench, capsys: pytest.Cap
         assert (scenario.channel, scenario.radio) == (asked.channel, asked.radio)
 
 
-def test_one_pair_of_real_radios_is_never_shared(bench: DemoBench, capsys: pytest.CaptureFixture[str]) -> None:
+def test_one_pair_of_real_radios_is_never_shared(bench: DemoBench, capsys: Capture) -> None:
     bench.room = Room(free=64.0, claimable=60.0)
     assert bench.demo("--tier", "usrp", "--device", "a", "--device", "b") == 0
     assert bench.most_at_once == 1

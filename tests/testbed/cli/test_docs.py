@@ -21,7 +21,7 @@ from testbed.scenario.schema import Channel, Scenario
 from tests.conformance.options import KINDS, every_plugin
 from tests.conformance.options import Kind as PluginKind
 from tests.harness.browser import CHROMIUM, FLAGS
-from tests.harness.live_runs import refused
+from tests.harness.live_runs import Capture, refused
 
 ROOT = Path(__file__).parents[3]
 NAV = ROOT / "docs" / "nav.yml"
@@ -102,7 +102,7 @@ def test_a_reader_finds_a_page_by_search(url: str) -> None:
     ],
 )
 def test_a_broken_link_fails_the_build(
-    text: str, complaint: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    text: str, complaint: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capture
 ) -> None:
     checkout = tmp_path / "checkout"
     (checkout / "docs").mkdir(parents=True)
@@ -117,7 +117,7 @@ def test_a_broken_link_fails_the_build(
     assert complaint in said
 
 
-def test_a_folder_with_other_files_is_not_emptied(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_folder_with_other_files_is_not_emptied(tmp_path: Path, capsys: Capture) -> None:
     mine = tmp_path / "thesis.tex"
     mine.write_text("written")
     assert "holds other files, which would be lost" in refused(capsys, "docs", "--out", tmp_path)

@@ -7,12 +7,12 @@ import pytest
 
 import testbed.api as fadelab
 from channel.trace import read_trace
-from tests.harness.live_runs import done, refused
+from tests.harness.live_runs import Capture, done, refused
 
 LOSSY = fadelab.root() / "scenarios" / "lossy-link.yaml"
 
 
-def test_a_run_loses_the_packets_of_the_trace(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_run_loses_the_packets_of_the_trace(tmp_path: Path, capsys: Capture) -> None:
     marks = ("0" * 37 + "100" + "0" * 28 + "11") * 30
     (tmp_path / "lab.txt").write_text(marks)
     told = json.loads(done(capsys, "import-trace", tmp_path / "lab.txt", "--json"))
@@ -24,7 +24,7 @@ def test_a_run_loses_the_packets_of_the_trace(tmp_path: Path, capsys: pytest.Cap
     assert "".join(fates) == marks[: len(fates)]
 
 
-def test_mahimahis_trace_gives_a_run_its_mean_rate(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_mahimahis_trace_gives_a_run_its_mean_rate(tmp_path: Path, capsys: Capture) -> None:
     # two packets in 16 ms: 1.504 Mbit/s
     (tmp_path / "cell.txt").write_text("".join(f"{16 * n}\n{16 * n + 3}\n" for n in range(1, 100)))
     told = json.loads(done(capsys, "import-trace", tmp_path / "cell.txt", "--json"))
@@ -35,7 +35,7 @@ def test_mahimahis_trace_gives_a_run_its_mean_rate(tmp_path: Path, capsys: pytes
     assert 0.85 < run.summary["throughput_bps"] / told["mean_bps"] <= 1.01
 
 
-def test_output_and_format_can_be_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_output_and_format_can_be_named(tmp_path: Path, capsys: Capture) -> None:
     (tmp_path / "odd").write_text("lost\n1\n0\n")
     named = ("-o", tmp_path / "x.parquet", "--interval-ms", "2", "--bytes", "64")
     assert "--set channel.errors.path=" in done(capsys, "import-trace", tmp_path / "odd", *named)
@@ -47,9 +47,7 @@ def test_output_and_format_can_be_named(tmp_path: Path, capsys: pytest.CaptureFi
     ("content", "complaint"),
     [(None, "cannot be read"), (b"\xff\xfe\x00", "is no text"), (b"5\n4\n", "line 2 is 4 after 5"), (b"", "no packet")],
 )
-def test_wrong_files_are_one_line(
-    content: bytes | None, complaint: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_wrong_files_are_one_line(content: bytes | None, complaint: str, tmp_path: Path, capsys: Capture) -> None:
     if content is not None:
         (tmp_path / "file").write_bytes(content)
     assert complaint in refused(capsys, "import-trace", tmp_path / "file")

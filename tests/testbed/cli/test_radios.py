@@ -29,7 +29,7 @@ from testbed.cli.options import device_settings
 from testbed.errors import FadelabError
 from testbed.running import unused
 from testbed.scenario.file import load
-from tests.harness.live_runs import ROOT, done, fadelab, finish, refused, start
+from tests.harness.live_runs import ROOT, Capture, done, fadelab, finish, refused, start
 from tests.harness.radios import CARRIER_HZ, RATE_SPS, air_name, needs_vusrp, on, quiet_air
 from tests.harness.scenarios import scenario
 from tests.harness.waiting import wait_for
@@ -38,7 +38,6 @@ from tests.hosts.harness import needs_network
 pytestmark = [pytest.mark.realtime, pytest.mark.light]
 
 LOSSY = "scenarios/lossy-link.yaml"
-Capture = pytest.CaptureFixture[str]
 
 
 @pytest.fixture

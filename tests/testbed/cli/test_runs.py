@@ -11,10 +11,9 @@ from click.testing import CliRunner
 from testbed.cli import app
 from testbed.results.store import RunFolder
 from testbed.scenario.schema import Scenario
-from tests.harness.live_runs import done, refused
+from tests.harness.live_runs import Capture, done, refused
 from tests.harness.scenarios import scenario, summary
 
-Capture = pytest.CaptureFixture[str]
 Three = tuple[str, str, str]
 
 

@@ -27,7 +27,7 @@ from testbed.exports.qlog import to_qlog
 from testbed.exports.source import timeline_of
 from testbed.exports.timeline import Frame, Passing, Timeline
 from testbed.results.store import RunFolder
-from tests.harness.live_runs import done, refused
+from tests.harness.live_runs import Capture, done, refused
 from tests.harness.scenarios import scenario
 
 LOSSY = fadelab.root() / "scenarios" / "lossy-link.yaml"
@@ -337,7 +337,7 @@ def test_sequence_numbers_that_wrap_do_not_move_offsets(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("format_", ["qlog", "perfetto", "text"])
 def test_the_command_writes_each_format(
-    format_: str, runs: dict[str, fadelab.Run], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    format_: str, runs: dict[str, fadelab.Run], tmp_path: Path, capsys: Capture
 ) -> None:
     target = tmp_path / "out"
     words = ("--format", format_, "-o", target, "--octet", "5000")
@@ -348,7 +348,7 @@ def test_the_command_writes_each_format(
 
 
 def test_text_follows_one_octet_through_loss_and_repair(
-    runs: dict[str, fadelab.Run], timelines: dict[str, Timeline], capsys: pytest.CaptureFixture[str]
+    runs: dict[str, fadelab.Run], timelines: dict[str, Timeline], capsys: Capture
 ) -> None:
     timeline = timelines["slacp"]
     lost = next(frame for frame in timeline.frames if (frame.kind, frame.side, frame.fate) == ("data", "up", "erased"))
@@ -361,9 +361,7 @@ def test_text_follows_one_octet_through_loss_and_repair(
     assert "arrives" in lines[-1]
 
 
-def test_wrong_requests_are_one_line(
-    runs: dict[str, fadelab.Run], tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_wrong_requests_are_one_line(runs: dict[str, fadelab.Run], tmp_path: Path, capsys: Capture) -> None:
     folder = runs["none"].folder
     wrong: tuple[tuple[list[str | Path], str], ...] = (
         ([folder, "--octet", "99999999999"], "no packet of flow 'bulk' has octet 99999999999; the flows are bulk"),

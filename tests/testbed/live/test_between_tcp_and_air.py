@@ -17,7 +17,7 @@ from testbed.results.ground_truth import CAUSES
 from testbed.results.summary import Summary
 from testbed.scenario.file import load
 from tests.harness.captures import Evidence, evidence, lan_capture
-from tests.harness.live_runs import ROOT, folder_of, refused, run_all, run_schemes
+from tests.harness.live_runs import ROOT, Capture, folder_of, refused, run_all, run_schemes
 from tests.harness.scenarios import scenario, written
 from tests.harness.steered import ENDLESS, Drive
 from tests.harness.tshark import column, needs_tshark, rows
@@ -241,7 +241,7 @@ def test_smart_options_let_the_base_station_send_again_what_was_lost_and_no_more
 
 
 def test_without_nft_the_run_is_refused_before_there_is_a_folder(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capture
 ) -> None:
     path = written(tmp_path / "split.yaml", scenario(link={"scheme": "split"}))
     monkeypatch.setattr("hosts.kernel.split_routes._PATH", "/nowhere")

@@ -21,6 +21,7 @@ from testbed.results.summary import Summary
 from testbed.running import run_once
 from testbed.scenario.file import load
 from tests.harness.live_runs import (
+    Capture,
     children_once_up,
     done,
     finish,
@@ -165,9 +166,7 @@ def test_ctrl_c_ends_a_run_tidily(command: str, endless: Path, tmp_path: Path) -
     assert running(children) == []
 
 
-def test_clean_removes_all_leftovers_of_a_killed_run(
-    endless: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_clean_removes_all_leftovers_of_a_killed_run(endless: Path, tmp_path: Path, capsys: Capture) -> None:
     process = start("run", endless, "--out", tmp_path / "runs")
     try:
         children = children_once_up(process, 4)
@@ -186,7 +185,7 @@ def test_clean_removes_all_leftovers_of_a_killed_run(
 
 @pytest.mark.parametrize(("flags", "status"), [([], 2), (["--allow-late"], 0)])
 def test_a_late_run_fails_unless_that_is_allowed(
-    flags: list[str], status: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    flags: list[str], status: int, tmp_path: Path, capsys: Capture
 ) -> None:
     hasty = scenario(
         channel={**AIR, "down": {"rate_bps": 1_000_000}},

@@ -29,14 +29,13 @@ from telemetry.records import FlowRecord, TcpRecord
 from testbed.cli.host import Meter
 from testbed.cli.station import tier_of
 from testbed.results.summary import link_record
-from tests.harness.live_runs import complaint, fadelab, finish, start
+from tests.harness.live_runs import Capture, complaint, fadelab, finish, start
 from tests.harness.namespaces import read_back
 from tests.harness.radios import air_name, needs_vusrp
 from tests.harness.records import recorded
 from tests.harness.waiting import PATIENCE_S, wait_for
 from tests.hosts.harness import Bridge, needs_network, run_name
 
-Capture = pytest.CaptureFixture[str]
 RECEIVES = r"\d s  received [1-9][0-9.]* .bit/s\n"
 SENDS = r"\d s  sent [1-9][0-9.]* .bit/s, cwnd \d+ kB, RTT \d+ ms\n"
 

@@ -28,7 +28,7 @@ from testbed.scenario.file import load
 from testbed.scenario.resolver import resolve
 from testbed.scenario.schema import Scenario
 from testbed.simulation import simulate
-from tests.harness.live_runs import fadelab
+from tests.harness.live_runs import Capture, fadelab
 from tests.harness.model_runs import kept, memory_used, model
 from tests.harness.scenarios import written
 from tests.harness.steered import RecordingSink
@@ -311,7 +311,7 @@ def test_link_handshake_counts_for_the_link_but_not_for_the_run() -> None:
     assert summary.events < sum(summary.link[side].frames for side in SIDES)
 
 
-def test_the_documents_examples_run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_documents_examples_run(monkeypatch: pytest.MonkeyPatch, capsys: Capture) -> None:
     monkeypatch.chdir(ROOT)
     examples = re.findall(r"```python\n(.*?)```", (ROOT / "docs" / "model.md").read_text(), re.DOTALL)
     assert len(examples) == 2
@@ -325,7 +325,7 @@ def test_the_documents_examples_run(monkeypatch: pytest.MonkeyPatch, capsys: pyt
 
 
 @pytest.mark.parametrize("path", SHIPPED, ids=lambda path: path.stem)
-def test_every_shipped_scenario_runs(path: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_every_shipped_scenario_runs(path: Path, tmp_path: Path, capsys: Capture) -> None:
     works = load(path).make_workloads()
     lasting = [place for place, work in enumerate(works) if (getattr(work, "duration_s", None) or 0) > LONGEST_S]
     changes = ["tcp=enhanced", *(f"workloads.{place}.duration_s={LONGEST_S}" for place in lasting)]

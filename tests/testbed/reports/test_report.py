@@ -28,7 +28,7 @@ from testbed.reports.report import compared, number, write_report
 from testbed.reports.verify import first_difference
 from testbed.results.statistics import describe, paired
 from tests.harness.campaigns import InProcess, campaign_file, opened
-from tests.harness.live_runs import done, refused
+from tests.harness.live_runs import Capture, done, refused
 
 pytestmark = pytest.mark.slow
 
@@ -145,9 +145,7 @@ def test_report_has_the_origin_of_every_number_and_needs_no_other_file(made: Pat
     assert {path.name: path.read_bytes() for path in tmp_path.rglob("*.*")} == before
 
 
-def test_command_of_the_report_gives_the_number_again(
-    made: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_command_of_the_report_gives_the_number_again(made: Path, tmp_path: Path, capsys: Capture) -> None:
     scenario = made / "runs" / "1-slacp-s1" / "scenario.yaml"
     lines = done(capsys, "run", scenario, "--repeat", "12", "--json", "--out", tmp_path).splitlines()
     again = [json.loads(line)["duration_s"] for line in lines]
@@ -178,7 +176,7 @@ def verified(path: Path, *options: str) -> int:
     return app.main(["report", "verify", str(path), "--workers", "1", *options])
 
 
-def test_bundle_of_another_folder_agrees(plain: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_bundle_of_another_folder_agrees(plain: Path, tmp_path: Path, capsys: Capture) -> None:
     assert verified(plain, "--sample", "4") == 0
     out = capsys.readouterr().out
     assert "made again: 4 of 24 runs of tier model" in out
@@ -232,12 +230,7 @@ def rewrite(content: bytes) -> bytes:
     ids=["record", "byte of a record", "summary", "results", "manifest"],
 )
 def test_first_difference_is_named(
-    file: str,
-    change: Callable[[bytes], bytes],
-    named: str,
-    plain: Path,
-    tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
+    file: str, change: Callable[[bytes], bytes], named: str, plain: Path, tmp_path: Path, capsys: Capture
 ) -> None:
     bundle = changed(plain, tmp_path / "b.zip", file, change)
     # none by chance: the checksums alone lead there
@@ -269,9 +262,7 @@ def test_another_checkout_verifies_a_bundle_and_names_what_was_changed(copy: Pat
     assert re.search(r"the first: runs/1-slacp-s2/flow.parquet: row 2, bytes_received is \d+, made", bad.stderr)
 
 
-def test_changed_record_with_new_checksums_is_found_by_making_the_run_again(
-    copy: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_changed_record_with_new_checksums_is_found_by_making_the_run_again(copy: Path, capsys: Capture) -> None:
     record = copy / "runs" / "1-slacp-s2" / "flow.parquet"
     old = hashlib.sha256(record.read_bytes()).hexdigest()
     record.write_bytes(rewrite(record.read_bytes()))
@@ -302,11 +293,7 @@ def test_difference_of_texts_is_a_line() -> None:
     ],
 )
 def test_wrong_requests_are_one_line(
-    words: list[str],
-    complaint: str,
-    copy: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
+    words: list[str], complaint: str, copy: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capture
 ) -> None:
     monkeypatch.chdir(copy.parent)
     (copy.parent / "text").write_text("text")

@@ -18,7 +18,7 @@ from testbed.scenario.file import ScenarioError, load, validate
 from testbed.scenario.plugin_options import Part
 from testbed.scenario.resolver import resolve
 from testbed.scenario.schema import Scenario, error_part
-from tests.harness.live_runs import refused
+from tests.harness.live_runs import Capture, refused
 
 ROOT = Path(__file__).parents[3]
 SHIPPED = sorted((ROOT / "scenarios").glob("*.yaml"))
@@ -331,7 +331,7 @@ WRONG: list[tuple[dict[str, Any], str, str]] = [
 
 @pytest.mark.parametrize(("raw", "key", "explanation"), WRONG, ids=[f"{key}: {words}" for _, key, words in WRONG])
 def test_one_line_names_file_and_key(
-    raw: dict[str, Any], key: str, explanation: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    raw: dict[str, Any], key: str, explanation: str, tmp_path: Path, capsys: Capture
 ) -> None:
     path = write(tmp_path, raw)
     line = refused(capsys, "run", path, "--out", tmp_path / "runs")
@@ -354,9 +354,7 @@ FILES: dict[str, tuple[bytes, str]] = {
 
 
 @pytest.mark.parametrize(("content", "explanation"), FILES.values(), ids=FILES)
-def test_a_file_that_is_no_scenario(
-    content: bytes, explanation: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_file_that_is_no_scenario(content: bytes, explanation: str, tmp_path: Path, capsys: Capture) -> None:
     path = tmp_path / "case.yaml"
     path.write_bytes(content)
     line = refused(capsys, "run", path)
@@ -364,7 +362,7 @@ def test_a_file_that_is_no_scenario(
     assert explanation in line
 
 
-def test_a_path_that_is_no_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_path_that_is_no_file(tmp_path: Path, capsys: Capture) -> None:
     assert f"{tmp_path}: cannot be read: Is a directory" in refused(capsys, "run", tmp_path)
     line = refused(capsys, "run", missing := LOSSY.with_name("lossy.yaml"))
     assert line.startswith(f"fadelab: {missing}: no such scenario")
@@ -373,7 +371,7 @@ def test_a_path_that_is_no_file(tmp_path: Path, capsys: pytest.CaptureFixture[st
 
 
 @pytest.mark.parametrize("keep", [0, 4, 100, -1])
-def test_a_trace_that_is_cut_short(keep: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_trace_that_is_cut_short(keep: int, tmp_path: Path, capsys: Capture) -> None:
     trace = sound_trace(tmp_path / "air.parquet")
     trace.write_bytes(trace.read_bytes()[:keep])
     path = write(tmp_path, with_channel(down={"errors": {"model": "trace", "path": "air.parquet"}}))
@@ -396,11 +394,11 @@ def test_a_trace_that_is_cut_short(keep: int, tmp_path: Path, capsys: pytest.Cap
         (".=1", "unknown key"),
     ],
 )
-def test_a_setting_that_cannot_be(setting: str, explanation: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_setting_that_cannot_be(setting: str, explanation: str, capsys: Capture) -> None:
     assert explanation in refused(capsys, "run", LOSSY, "--set", setting)
 
 
-def test_a_setting_below_a_plain_list(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_setting_below_a_plain_list(tmp_path: Path, capsys: Capture) -> None:
     path = write(tmp_path, minimal(link={"fast": {"dscp": [1]}}))
     assert "0 is 1 and has no keys" in refused(capsys, "run", path, "--set", "link.fast.dscp.0.x=1")
 
