@@ -56,14 +56,6 @@ def test_what_is_written_is_read_back(
     assert pq.ParquetFile(path).num_row_groups == -(-len(rows) // group)
 
 
-def test_a_whole_trace_round_trips(path: Path) -> None:
-    write_trace(path, good_trace())
-    again = read_trace(path)
-    assert list(again.snr_db) == list(good_trace().snr_db)
-    write_trace(path, again)
-    assert read_trace(path) == again
-
-
 def test_what_was_heard_before_an_error_is_kept(path: Path) -> None:
     def record() -> None:
         with TraceWriter(path, link="up", producer="test") as writer:

@@ -19,10 +19,8 @@ from hosts.engine.results import TcpReceived, TcpSent, UdpReceived, UdpSent
 from hosts.engine.stack import Application, Socket, Stack, Tap
 from hosts.tcp.config import TcpConfig
 from hosts.tcp.connection import State
-from hosts.workloads.onoff_udp import OnOffUdp
 from tcpip.segment import ACK, RST, SYN, Flow, Segment
 from testbed.model import transfers
-from testbed.model.traffic import StackDatagrams
 from testbed.model.virtual_clock import VirtualClock
 from testbed.model.wired_link import Wire
 from tests.harness.scripted_hop import Script
@@ -204,6 +202,20 @@ def test_a_sender_that_never_connected_says_so() -> None:
     assert (sent.error, sent.finished_ns) == ("not connected within the duration", 2 * SECOND)
 
 
+def test_sender_writes_two_windows_ahead_and_no_less_than_it_is_told_to() -> None:
+    for windows, ahead in ((20, 1000), (20, 20_000), (25, 25_000)):
+        two = Two()
+        two.listen()
+        config = PLAIN.but(written_ahead=ahead)
+        sender = two.send(config, limit=1_000_000)
+        two.clock.run(until=30 * MS)
+        assert (sender.connection.cwnd, sender.connection.bytes_acked) == (10_000, 0)
+        assert sender._content.taken == windows * 1000
+        two.clock.run(until=SECOND)
+        taken = sender.connection.bytes_acked + max(2 * sender.connection.cwnd, ahead)
+        assert sender._content.taken == min(taken, 1_000_000)
+
+
 # -- looking on ----------------------------------------------------------------------------------------------
 
 
@@ -238,62 +250,6 @@ def test_a_tap_sees_every_segment_and_changes_nothing() -> None:
 # -- UDP -----------------------------------------------------------------------------------------------------
 
 
-def udp(work: OnOffUdp, until: int) -> tuple[list[UdpSent], list[UdpReceived], list[int]]:
-    two = Two()
-    here, there = transfers._context(two.h1), transfers._context(two.h2)
-    sent: list[UdpSent] = []
-    received: list[UdpReceived] = []
-    receiver = UdpReceiver(there, StackDatagrams(two.h2).receiver(work.port), FlowCounter("h2", "udp"), received.append)
-    receiver.start()
-    UdpSender(
-        here,
-        StackDatagrams(two.h1).sender("0.0.0.2", work.port, work.packet_bytes),
-        sent.append,
-        flow=work.flow,
-        rate_bps=work.rate_bps,
-        on_ms=work.on_ms,
-        off_ms=work.off_ms,
-        packet_bytes=work.packet_bytes,
-        end_at=int(work.duration_s * 1e9),
-    )
-    two.clock.at(until, receiver.abort, None)
-    two.clock.run(until=until)
-    return sent, received, [packet.sent_at for packet in two.came_to_h2]
-
-
-def test_sender_writes_two_windows_ahead_and_no_less_than_it_is_told_to() -> None:
-    for windows, ahead in ((20, 1000), (20, 20_000), (25, 25_000)):
-        two = Two()
-        two.listen()
-        config = PLAIN.but(written_ahead=ahead)
-        sender = two.send(config, limit=1_000_000)
-        two.clock.run(until=30 * MS)
-        assert (sender.connection.cwnd, sender.connection.bytes_acked) == (10_000, 0)
-        assert sender._content.taken == windows * 1000
-        two.clock.run(until=SECOND)
-        taken = sender.connection.bytes_acked + max(2 * sender.connection.cwnd, ahead)
-        assert sender._content.taken == min(taken, 1_000_000)
-
-
-def test_udp_always_on_is_a_packet_per_interval() -> None:
-    work = OnOffUdp(rate_bps=80_000, packet_bytes=1000, off_ms=0, duration_s=1.0)
-    [sent], [received], times = udp(work, 2 * SECOND)
-    assert times == [100 * MS * n for n in range(10)]
-    assert (sent.packets, received.packets, received.highest_sequence) == (10, 10, 9)
-    assert (sent.complete, sent.finished_ns, received.complete) == (True, SECOND, True)
-    assert received.bytes == 10 * 972
-    assert received.delay_ms_mean == received.delay_ms_max == 1 + DELAY_NS / MS
-
-
-def test_udp_on_and_off_follows_the_seed() -> None:
-    work = OnOffUdp(rate_bps=1_000_000, packet_bytes=500, on_ms=100, off_ms=100, duration_s=30.0)
-    sent, _, times = udp(work, 31 * SECOND)
-    assert median(after - before for before, after in pairwise(times)) == 4 * MS
-    # half of the time on, within four standard deviations: 150 pairs of exponential periods
-    assert abs(sent[0].packets / 7500 - 0.5) < 4 * 0.25 * (2 / 150) ** 0.5
-    assert udp(work, 31 * SECOND)[2] == times
-
-
 class StoppedClock(Clock):
     """A clock that the test moves; it keeps the times that it was asked for."""
 
@@ -317,6 +273,23 @@ class Sending(DatagramSender):
 
     def close(self) -> None:
         self.sent.append((-1, -1))
+
+
+def test_udp_on_and_off_follows_the_seed() -> None:
+    def times() -> list[int]:
+        two, sending = Two(), Sending()
+        UdpSender(
+            transfers._context(two.h1), sending, list[UdpSent]().append, flow="udp", rate_bps=1_000_000, on_ms=100,
+            off_ms=100, packet_bytes=500, end_at=30 * SECOND,
+        )  # fmt: skip
+        two.clock.run()
+        return [at for sequence, at in sending.sent if sequence >= 0]
+
+    first = times()
+    assert median(after - before for before, after in pairwise(first)) == 4 * MS
+    # half of the time on, within four standard deviations: 150 pairs of exponential periods
+    assert abs(len(first) / 7500 - 0.5) < 4 * 0.25 * (2 / 150) ** 0.5
+    assert times() == first
 
 
 def test_udp_catches_up_with_a_tenth_of_a_second_and_counts_the_rest_as_unsent() -> None:

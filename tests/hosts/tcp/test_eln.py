@@ -185,9 +185,6 @@ def test_a_recovery_that_is_found_to_be_of_congestion_ends_where_it_would(
     assert not [text for text in s.skip() if text.startswith("9001:")]
 
 
-# -- retransmit ----------------------------------------------------------------------------------------------
-
-
 # -- as Linux with its eBPF control does it -------------------------------------------------------------------------
 
 
