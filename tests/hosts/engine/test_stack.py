@@ -275,21 +275,22 @@ class Sending(DatagramSender):
         self.sent.append((-1, -1))
 
 
-def test_udp_on_and_off_follows_the_seed() -> None:
-    def times() -> list[int]:
+def test_udp_always_on_is_a_packet_per_interval_and_on_and_off_follows_the_seed() -> None:
+    def times(off_ms: float) -> list[int]:
         two, sending = Two(), Sending()
         UdpSender(
             transfers._context(two.h1), sending, list[UdpSent]().append, flow="udp", rate_bps=1_000_000, on_ms=100,
-            off_ms=100, packet_bytes=500, end_at=30 * SECOND,
+            off_ms=off_ms, packet_bytes=500, end_at=30 * SECOND,
         )  # fmt: skip
         two.clock.run()
         return [at for sequence, at in sending.sent if sequence >= 0]
 
-    first = times()
+    assert times(0) == [4 * MS * number for number in range(7500)]
+    first = times(100)
     assert median(after - before for before, after in pairwise(first)) == 4 * MS
     # half of the time on, within four standard deviations: 150 pairs of exponential periods
     assert abs(len(first) / 7500 - 0.5) < 4 * 0.25 * (2 / 150) ** 0.5
-    assert times() == first
+    assert times(100) == first
 
 
 def test_udp_catches_up_with_a_tenth_of_a_second_and_counts_the_rest_as_unsent() -> None:
