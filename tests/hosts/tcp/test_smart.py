@@ -78,6 +78,8 @@ ALL_BUT_THE_FIRST = [f"ack 1 smart {n}001:{n + 1}001" for n in range(1, 8)]
             10001:11001
         299 < ack 8001 smart 1:1001 > 11001:12001
         300 < ack 8001 smart 9001:10001 > 8001:9001 | fast_retransmits 2
+    an ack of new data shows the next gap
+        200 < ack 1001 smart 2001:3001 > 1001:2001, ... | fast_retransmits 1
     corruption leaves the window as it is [eln='keep-window']
         200 < ack 1 smart 1001:2001 eln > 1:1001, 8001:9001 | cwnd 8000, ssthresh none
     without the consent of the peer nothing is said [peer='mss 1000', nbytes=0]
