@@ -89,6 +89,8 @@ def test_files_of_scenarios_are_copied_and_hashed(tmp_path: Path) -> None:
         ({"scenario": None}, "scenario: is missing"),
         ({"scenario": "none.yaml"}, "none.yaml: no such scenario"),
         ({"name": None}, "name: field required"),
+        ({"seeds": {"count": 0}}, "^campaign.yaml: seeds.count: input should be greater than or equal to 1$"),
+        ({"stop": {"metric": "timeouts", "half_width": 1}}, "^campaign.yaml: seeds.count and stop exclude"),
         ({"metrics": ["goodput"]}, "no metric 'goodput': choose from"),
         ({"sweep": {"grid": {"link.schema": [1]}}}, "link.schema=1: link.schema: unknown key .did you mean scheme"),
         ({"sweep": {"grid": {"seed": [1]}}}, "seed cannot be set or swept"),

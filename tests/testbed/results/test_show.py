@@ -8,14 +8,14 @@ import pytest
 from rich.console import Console
 
 from telemetry.parquet import ParquetSink
-from telemetry.records import FlowRecord
+from telemetry.records import FlowRecord, LinkRecord, PhyRecord, TcpRecord
 from testbed.results import show
 from testbed.results.ground_truth import CAUSES
 from testbed.results.summary import Summary
 from testbed.run_hooks import Progress
 from testbed.scenario.schema import error_part
 from tests.harness.records import recorded
-from tests.harness.scenarios import LINK, summary
+from tests.harness.scenarios import LINK, scenario, summary
 
 
 @pytest.mark.parametrize(
@@ -142,6 +142,60 @@ def test_lateness_of_all_runs_is_one_line() -> None:
 )
 def test_demo_sentence_compares_goodputs(bare_bps: float, slacp_bps: float, sentence: str) -> None:
     assert show.comparison(bare_bps, slacp_bps) == sentence
+
+
+@pytest.mark.parametrize(
+    ("tier", "channel", "words"),
+    [
+        ("model", {"per": 0.1}, ", PER 10 %"),
+        ("emulated", {}, ""),
+        ("vusrp", {"snr_db": 12.5}, ", ofdm qpsk at 2.5 Msps, SNR 12.5 dB"),
+        (
+            "vusrp",
+            {"fading": {"profile": "epa", "doppler_hz": 5}},
+            ", ofdm qpsk at 2.5 Msps, SNR 40 dB, epa fading, Doppler 5 Hz",
+        ),
+        ("usrp", {}, ", ofdm qpsk at 2.5 Msps"),
+    ],
+)
+def test_medium_in_words(tier: str, channel: dict[str, Any], words: str) -> None:
+    assert show.medium_in_words(scenario(tier=tier, channel=channel)) == f"2.00 Mbit/s, 25 ms each way{words}"
+
+
+def test_plot_has_the_records_in_its_units(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with ParquetSink(tmp_path, {}) as sink:
+        sink.begin(0)
+        for second in (1, 2, 3):
+            now = {"time_ns": second * 1_000_000_000}
+            sink.write(recorded(FlowRecord, **now, flow="a", bytes_received=second * 500_000))
+            sink.write(recorded(TcpRecord, **now, flow="a", cwnd_bytes=second * 2048))
+            for link in ("up", "down"):
+                counters = {"corruption_losses": second, "residual_losses": 10 * second, "congestion_losses": 7}
+                sink.write(recorded(LinkRecord, **now, link=link, **(counters if link == "up" else {})))
+                of_up = {"snr_db": 20.0 + second, "per": second / 10}
+                sink.write(recorded(PhyRecord, **now, link=link, **(of_up if link == "up" else {"per": 1.0})))
+    figures: list[Any] = []
+    monkeypatch.setattr(show.pyplot(), "close", figures.append)
+    show.plot([("run", tmp_path)], tmp_path / "plot.png", "title")
+    [figure] = figures
+    drawn = {axis.get_title("left"): axis for axis in figure.axes}
+    lines = {
+        title: [[tuple(point) for point in line.get_xydata()] for line in axis.lines if len(line.get_xdata())]
+        for title, axis in drawn.items()
+    }
+    assert lines.pop("Goodput (1 s mean)") == [[(0, 0), (1, 4), (2, 4), (3, 4)]]
+    assert lines.pop("Received") == [[(0, 0), (1, 0.5), (2, 1), (3, 1.5)]]
+    assert lines.pop("cwnd") == [[(1, 2), (2, 4), (3, 6)]]
+    assert lines.pop("Lost since the start") == [
+        [(1, 1), (2, 2), (3, 3)], [(1, 10), (2, 20), (3, 30)], [(1, 7), (2, 7), (3, 7)],
+    ]  # fmt: skip
+    assert lines.pop("SNR of the frames heard") == [[(1, 21), (2, 22), (3, 23)]]
+    # of the frames of the last second
+    [per] = lines.pop("Frames lost on the air (1 s mean)")
+    assert [round(share) for _, share in per] == [10, 15, 25]
+    assert not lines
+    assert [axis.get_ylabel() for axis in figure.axes] == ["Mbit/s", "MB", "KiB", "frames or packets", "dB", "%"]
+    assert [axis.get_ylim()[0] == 0 for axis in figure.axes] == [True, True, True, True, False, True]
 
 
 def test_plot_of_a_run_without_records(tmp_path: Path) -> None:

@@ -33,7 +33,9 @@ def transfer(
     """A transfer up over a path that loses data at random, or what `drop` picks."""
     data = Random(9).randbytes(BYTES)
     up = lossy(per) if drop is None else Path(drop=drop, delay_ns=20 * MS)
-    pair = Pair(config, server_config=server, up=up, down=Path(delay_ns=20 * MS), octets=octets)
+    # the sequence numbers wrap halfway
+    iss = 2**32 - BYTES // 2, 5000
+    pair = Pair(config, server_config=server, up=up, down=Path(delay_ns=20 * MS), octets=octets, iss=iss)
     pair.send(0, data if octets else BYTES)
     pair.run()
     assert pair.received[1] == BYTES
