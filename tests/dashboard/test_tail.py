@@ -36,6 +36,10 @@ class Elsewhere:
         for record in records:
             self.sink.write(record)
 
+    def end_after_a_record(self) -> None:
+        self.write(replace(TCP, time_ns=MS))
+        self.sink.close()
+
 
 def test_a_run_elsewhere_is_seen_here(influx: Influx, tmp_path: Path) -> None:
     hub, recording = Hub(), RecordingControls()
@@ -71,9 +75,7 @@ def test_a_run_of_this_program_is_left_alone(influx: Influx, tmp_path: Path) -> 
     over.close()
     with Tail(hub, InfluxTail(influx)):
         for name in ("own", "over", "elsewhere"):
-            run = Elsewhere(influx, tmp_path, name)
-            run.write(replace(TCP, time_ns=MS))
-            run.sink.close()
+            Elsewhere(influx, tmp_path, name).end_after_a_record()
         found(hub)
     assert hub.find("own") is own
     assert hub.find("over") is over
@@ -98,8 +100,7 @@ def test_names_that_are_none_are_left_out(influx: Influx, tmp_path: Path, name: 
     hub = Hub()
     with Tail(hub, InfluxTail(influx)):
         for run in (Elsewhere(influx, tmp_path, name), Elsewhere(influx, tmp_path)):
-            run.write(replace(TCP, time_ns=MS))
-            run.sink.close()
+            run.end_after_a_record()
         found(hub)
     assert [run["name"] for run in hub.runs()] == ["elsewhere"]
 
@@ -116,7 +117,5 @@ def test_a_database_that_is_away_is_said_and_asked_again(tmp_path: Path) -> None
             assert "\n" not in tail.problem
             server.start()
             wait_for(lambda: not tail.problem)
-            run = Elsewhere(influx, tmp_path)
-            run.write(replace(TCP, time_ns=MS))
-            run.sink.close()
+            Elsewhere(influx, tmp_path).end_after_a_record()
             found(hub)

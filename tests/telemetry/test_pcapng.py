@@ -3,8 +3,7 @@
 import platform
 import signal
 import subprocess
-from collections.abc import Iterator
-from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -21,10 +20,7 @@ SECOND = 1_000_000_000
 AT = 1_790_000_000_123_456_789
 
 
-@contextmanager
-def writer(path: Path) -> Iterator[PcapngWriter]:
-    with PcapngWriter(path, application="a test") as made:
-        yield made
+writer = partial(PcapngWriter, application="a test")
 
 
 def write_zeros(made: PcapngWriter, radio: int, count: int) -> None:
@@ -119,7 +115,7 @@ def test_a_killed_process_leaves_whole_frames(tmp_path: Path) -> None:
 
 def test_full_disk_ends_the_capture_at_a_whole_frame(tmp_path: Path) -> None:
     path = tmp_path / "air.pcapng"
-    made = PcapngWriter(path, application="a test")
+    made = writer(path)
     radio = made.interface(USER0, name="slacp", description="radio")
     too_large = pytest.raises(CaptureError, match=r"air\.pcapng: the capture cannot go on: File too large")
     with files_of_at_most(150_000), too_large as caught:
@@ -133,11 +129,11 @@ def test_full_disk_ends_the_capture_at_a_whole_frame(tmp_path: Path) -> None:
 
 def test_a_folder_that_is_not_there_is_refused(tmp_path: Path) -> None:
     with pytest.raises(CaptureError, match=r"no/air\.pcapng: cannot write a capture there: No such file or directory"):
-        PcapngWriter(tmp_path / "no" / "air.pcapng", application="a test")
+        writer(tmp_path / "no" / "air.pcapng")
 
 
 def test_closing_twice_is_closing_once(tmp_path: Path) -> None:
-    made = PcapngWriter(tmp_path / "air.pcapng", application="a test")
+    made = writer(tmp_path / "air.pcapng")
     made.close()
     size = (tmp_path / "air.pcapng").stat().st_size
     made.close()

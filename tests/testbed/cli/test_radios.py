@@ -283,7 +283,7 @@ WRONG = [
     ("air set KEPT series=/no/such/file", "/no/such/file: No such file or directory"),
     ("air set KEPT interference=/no/such/file", "/no/such/file: no such recording"),
     ("air set KEPT level_dbm=-50", "level_dbm belongs to a recording: add interference=RECORDING"),
-    ("air set KEPT gain_db=-80 --to V1:7", "port 'V1:7': its channel must be 0 or 1"),
+    ("air set KEPT gain_db=-80 --to V1:7", "port 'V1:7': its channel must be 0 to 3"),
     # what is good does not take effect when what comes after it is not
     ("air set KEPT gain_db=-80 noise_dbm_hz=3", "noise density must be at most 0 dBm/Hz"),
     ("air set KEPT fading=epa delay_ns=-1", "delay_ns"),

@@ -53,13 +53,6 @@ def sound_trace(path: Path) -> Path:
     return path
 
 
-@pytest.mark.parametrize("path", SHIPPED, ids=lambda path: path.stem)
-def test_every_shipped_scenario_loads(path: Path) -> None:
-    scenario = load(path)
-    assert scenario.name == path.stem
-    assert scenario.description
-
-
 def test_defaults() -> None:
     scenario = validate(dict(MINIMAL), "here")
     assert (scenario.tier, scenario.seed, scenario.tcp, scenario.mtu) == ("emulated", 1, "cubic", 1500)
@@ -107,13 +100,11 @@ def test_per_is_short_for_bernoulli_in_both_or_one_direction() -> None:
 @pytest.mark.parametrize(
     ("setting", "key", "value"),
     [
-        ("seed=7", "seed", 7),
         ("link.scheme=none", "link.scheme", "none"),
         ("channel.rate_bps=2e6", "channel.rate_bps", 2_000_000),
         ("channel.rate_bps=2.5e+5", "channel.rate_bps", 250_000),
         ("channel.delay_ms=1e-1", "channel.delay_ms", 0.1),
         ("workloads.0.duration_s=3", "workloads.0.duration_s", 3),
-        ("workloads.0.port=6000", "workloads.0.port", 6000),
         ("trace=no", "trace", False),
         ("channel.errors=high", "channel.errors.model", "high"),
         ("channel.errors.model=high", "channel.errors.model", "high"),
@@ -122,7 +113,6 @@ def test_per_is_short_for_bernoulli_in_both_or_one_direction() -> None:
         ("channel.assignment=vbdc", "channel.assignment.kind", "vbdc"),
         ("link.slacp.in_order=false", "link.slacp.in_order", False),
         ("link.fast.dscp=[1, 2]", "link.fast.dscp", frozenset({1, 2})),
-        ("timing.late_bound_ms=0.5", "timing.late_bound_ms", 0.5),
         ("description=a = b", "description", "a = b"),
     ],
 )
@@ -195,6 +185,8 @@ def test_there_and_back(path: Path, settings: list[str], tmp_path: Path) -> None
     if any(setting.startswith("channel.per") for setting in settings):
         settings = ["channel.errors=null", *settings]
     scenario = load(path, settings)
+    assert scenario.name == path.stem
+    assert scenario.description
     whole = scenario.model_dump(mode="json", exclude_none=True)
     assert validate(json.loads(json.dumps(whole)), "json") == scenario
     stored = RunFolder.create(tmp_path, scenario).path / "scenario.yaml"
@@ -284,16 +276,7 @@ WRONG: list[tuple[dict[str, Any], str, str]] = [
         "shortest comes first",
     ),
     (with_channel(errors={"model": "uniform", "good_ms": [0, 0], "bad_ms": [0, 0]}), "channel.errors", "both 0"),
-    (
-        with_channel(assignment={"kind": "vbdc", "wait_ms": [5, 1]}),
-        "channel.assignment.wait_ms",
-        "shortest comes first",
-    ),
-    (
-        with_channel(assignment={"kind": "vbdc", "superframe_ms": 300}),
-        "channel.assignment: superframe_ms is 300",
-        "a slot of 424 bits in each superframe must make a whole number of bit/s",
-    ),
+    (with_channel(assignment={"kind": "vbdc", "superframe_ms": 300}), "channel.assignment", "superframe_ms is 300"),
     (with_channel(rate_bps=1000, assignment="rbdc"), "channel.up", "rate_bps is 1000"),
     (with_channel(mac_buffer_bytes=1500), "channel.mac_buffer_bytes", "must hold a frame of 1534 bytes"),
     (with_channel(down={"mac_buffer_bytes": 9}), "channel.down.mac_buffer_bytes", "must hold a frame of 1534 bytes"),
