@@ -1,11 +1,12 @@
 """Airs: the shared medium of virtual USRPs, created, set and read from Python.
 
-Read first: `vusrp/README.md` (links, ports, levels); `vusrp/include/fadelab_air.h`, the interface that this wraps. A
+Read first: `vusrp/README.md` (links, ports, levels); `vusrp/include/fadelab_air.h`, the interface that this reads and wraps. A
 port is "*", "V1" or "V1:0". The most specific setting holds, among equals the newest. Settings may be made before the
 devices are opened, and while they run: receivers apply them from their next samples on.
 """
 
 import os
+import re
 import weakref
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, fields, replace
@@ -18,6 +19,7 @@ from cffi import FFI
 from channel.delay_profiles import Kind, Tap, profile
 from common.closing import Closing
 
+HEADER = Path(__file__).resolve().parent / "vusrp" / "include" / "fadelab_air.h"
 LIBRARY = Path(__file__).resolve().parent.parent / ".build" / "vusrp" / "libfadelab-air.so"
 
 _FOLDER = Path("/dev/shm")
@@ -26,45 +28,10 @@ _MAX_TAPS = 24
 _PATH_BYTES = 256
 _KEEP_TAP_POWERS = 1
 _MAX_DEVICES = 8
-_WHILE_CALLER_LIVES, _FOR_GOOD = 1, 2
 
 _ffi = FFI()
-_ffi.cdef(
-    """
-typedef struct fadelab_air fadelab_air;
-typedef struct { int64_t lockstep, seed, wait_streams; } fadelab_air_options;
-typedef struct {
-    double delay_ns, power_db; int32_t kind, reserved; double k_db, doppler_hz, los_doppler_hz, phase_rad;
-} fadelab_tap;
-typedef struct {
-    double gain_db, delay_ns, cfo_hz; uint64_t seed_salt; uint32_t flags; int32_t n_taps;
-    fadelab_tap taps[24]; char series_path[256];
-} fadelab_link;
-typedef struct { char path[256]; double rate_sps, freq_hz, level_dbm; } fadelab_interferer;
-typedef struct { double freq_hz, gain_db, full_scale_dbm; } fadelab_tuning;
-typedef struct {
-    char serial[32]; int32_t pid; double clock_offset_ppm; fadelab_tuning tx[2], rx[2];
-} fadelab_device;
-const char *fadelab_air_error(void);
-void fadelab_air_sizes(uint64_t sizes[4]);
-fadelab_air *fadelab_air_create(const char *name, const fadelab_air_options *options, int keep);
-fadelab_air *fadelab_air_open(const char *name);
-void fadelab_air_close(fadelab_air *air);
-int fadelab_air_remove(const char *name);
-int fadelab_air_abandoned(const char *name);
-int64_t fadelab_air_now_ns(const fadelab_air *air);
-int fadelab_air_lockstep(const fadelab_air *air);
-uint64_t fadelab_air_seed(const fadelab_air *air);
-int fadelab_air_devices(fadelab_air *air, fadelab_device *devices, int room);
-int fadelab_air_set_link(fadelab_air *air, const char *tx, const char *rx, const fadelab_link *link);
-int fadelab_air_link(fadelab_air *air, const char *tx, const char *rx, fadelab_link *link);
-int fadelab_air_set_noise_dbm_hz(fadelab_air *air, const char *rx, double dbm_hz);
-int fadelab_air_noise_dbm_hz(fadelab_air *air, const char *rx, double *dbm_hz);
-int fadelab_air_set_interferer(fadelab_air *air, const char *rx, const fadelab_interferer *interferer);
-int fadelab_air_set_clock_offset_ppm(fadelab_air *air, const char *serial, double ppm);
-int fadelab_air_clock_offset_ppm(fadelab_air *air, const char *serial, double *ppm);
-"""
-)
+# the header without its part for C++ and the preprocessor's lines
+_ffi.cdef(re.sub(r"^#ifdef __cplusplus$.*?^#endif$|^#.*?$", "", HEADER.read_text(), flags=re.DOTALL | re.MULTILINE))
 
 
 class AirError(RuntimeError):
@@ -141,7 +108,7 @@ class Air(Closing):
         options.seed = -1 if seed is None else seed
         options.wait_streams = -1 if wait_streams is None else wait_streams
         library = _library()
-        keeping = _FOR_GOOD if keep else _WHILE_CALLER_LIVES
+        keeping = library.FADELAB_FOR_GOOD if keep else library.FADELAB_WHILE_CALLER_LIVES
         return cls(name, _checked(library.fadelab_air_create(name.encode(), options, keeping)))
 
     @classmethod
