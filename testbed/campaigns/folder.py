@@ -30,7 +30,7 @@ from pathlib import Path
 from common.closing import Closing
 from testbed.campaigns.file import CampaignError
 from testbed.campaigns.journal import Journal, read_journal
-from testbed.campaigns.plan import FILES, Plan, Run, plan_from
+from testbed.campaigns.plan import FILES, CampaignPlan, Run, plan_from
 from testbed.campaigns.rows import Row, describe, row_of
 
 PLAN, PLAN_HASH, SOURCE, INDEX = "plan.json", "plan.sha256", "campaign.yaml", "index.jsonl"
@@ -46,7 +46,7 @@ _OURS = {PLAN, PLAN_HASH, SOURCE, INDEX, RESULTS, TABLE, RUNS, FAILED, FILES, PR
 class CampaignFolder(Closing):
     """The folder, open for writing. Raises FadelabError for one that is in use, or another plan's."""
 
-    def __init__(self, path: Path, plan: Plan, source: Path, files: Mapping[str, Path]) -> None:
+    def __init__(self, path: Path, plan: CampaignPlan, source: Path, files: Mapping[str, Path]) -> None:
         self.path = path
         self.plan = plan
         try:
@@ -128,7 +128,7 @@ class CampaignFolder(Closing):
         write_whole(self.path / TABLE, _table(self.plan, listed).encode())
 
 
-def open_plan(path: Path) -> Plan:
+def open_plan(path: Path) -> CampaignPlan:
     """Return the plan of a campaign's folder. Raises CampaignError for another folder, or a plan without its hash."""
     try:
         text = (path / PLAN).read_text()
@@ -141,7 +141,7 @@ def open_plan(path: Path) -> Plan:
     return plan
 
 
-def read_rows(path: Path, plan: Plan) -> dict[str, Row]:
+def read_rows(path: Path, plan: CampaignPlan) -> dict[str, Row]:
     """Return the runs of a campaign that have ended, by name."""
     present = {entry.name for entry in os.scandir(path / RUNS)} if (path / RUNS).is_dir() else set()
     listed = _listed(path)
@@ -175,7 +175,7 @@ def write_whole(path: Path, content: bytes) -> None:
     beside.replace(path)
 
 
-def _table(plan: Plan, rows: list[tuple[Run, Row]]) -> str:
+def _table(plan: CampaignPlan, rows: list[tuple[Run, Row]]) -> str:
     """Return a row per run: settings and metrics."""
     keys = list(dict.fromkeys(key for point in plan.points for key in point.settings))
     metrics = plan.campaign.all_metrics

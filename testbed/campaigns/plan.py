@@ -71,7 +71,7 @@ class Run:
 
 
 @dataclass(frozen=True)
-class Plan:
+class CampaignPlan:
     """A campaign's points and the checksums of their files."""
 
     campaign: Campaign
@@ -128,17 +128,17 @@ class Plan:
         return [(a, b) for a in self.having(greater) for b in self.having(than) if rest(a) == rest(b)]
 
 
-def plan_from(document: Mapping[str, Any], where: str) -> Plan:
+def plan_from(document: Mapping[str, Any], where: str) -> CampaignPlan:
     """Return the plan of a `plan.json`. Raises CampaignError."""
     if document.get("format") != FORMAT:
         raise CampaignError(f"{where}: has format {document.get('format')!r}, and this version reads {FORMAT}")
     points = tuple(
         Point(index, each["name"], each["settings"], each["scenario"]) for index, each in enumerate(document["points"])
     )
-    return Plan(parse_campaign(document["campaign"], where), points, document["files"])
+    return CampaignPlan(parse_campaign(document["campaign"], where), points, document["files"])
 
 
-def make_plan(campaign: Campaign, where: Path) -> tuple[Plan, dict[str, Path]]:
+def make_plan(campaign: Campaign, where: Path) -> tuple[CampaignPlan, dict[str, Path]]:
     """Return the plan of the campaign in file `where`, and the files to copy, by their paths in its folder.
 
     Raises FadelabError with one line for a scenario that is refused, and for hypotheses that fit no points.
@@ -152,7 +152,7 @@ def make_plan(campaign: Campaign, where: Path) -> tuple[Plan, dict[str, Path]]:
         name = f"{index:0{digits}d}" + "".join(f"-{_slug(value)}" for value in settings.values())
         points.append(Point(index, name[:_LONGEST_NAME].rstrip("-."), settings, _moved(values, sources)))
     checksums = {name: hashlib.sha256(path.read_bytes()).hexdigest() for name, path in sorted(sources.items())}
-    plan = Plan(campaign, tuple(points), checksums)
+    plan = CampaignPlan(campaign, tuple(points), checksums)
     _check(plan, where)
     return plan, sources
 
@@ -205,7 +205,7 @@ def _moved(value: Any, sources: dict[str, Path], key: str = "") -> Any:
     return name
 
 
-def _check(plan: Plan, where: Path) -> None:
+def _check(plan: CampaignPlan, where: Path) -> None:
     """Raise CampaignError for names that are not unique, and for settings that fit no point."""
     names = [point.settings for point in plan.points]
     if any(settings in names[:index] for index, settings in enumerate(names)):

@@ -10,7 +10,7 @@ from collections import deque
 from collections.abc import Iterator, Mapping
 
 from testbed.campaigns.file import Stop
-from testbed.campaigns.plan import Plan, Point, Run
+from testbed.campaigns.plan import CampaignPlan, Point, Run
 from testbed.campaigns.rows import Row
 from testbed.results.statistics import interval, statistic
 
@@ -21,7 +21,7 @@ class Schedule:
     `known` are the rows of runs that ended before.
     """
 
-    def __init__(self, plan: Plan, known: Mapping[str, Row]) -> None:
+    def __init__(self, plan: CampaignPlan, known: Mapping[str, Row]) -> None:
         self._plan = plan
         self._rows: dict[str, Row] = {}
         self._waiting: dict[bool, deque[Run]] = {False: deque(), True: deque()}

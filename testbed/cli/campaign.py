@@ -12,7 +12,7 @@ from testbed.errors import FadelabError
 
 if TYPE_CHECKING:
     from testbed.campaigns.engine import Status
-    from testbed.campaigns.plan import Plan, Run
+    from testbed.campaigns.plan import CampaignPlan, Run
     from testbed.campaigns.processes import Workers
     from testbed.campaigns.rows import Row
 
@@ -87,7 +87,7 @@ def campaign(
         )
 
 
-def _check_machine(plan: "Plan") -> None:
+def _check_machine(plan: "CampaignPlan") -> None:
     """Refuse a campaign that this machine cannot run, before anything is written."""
     from testbed.running import check_tier
     from testbed.scenario.file import validate
@@ -97,7 +97,7 @@ def _check_machine(plan: "Plan") -> None:
             check_tier(validate({**point.scenario}, point.name))
 
 
-def _workers(plan: "Plan", workers: int | None, scheduler: str | None) -> "Callable[[], Workers]":
+def _workers(plan: "CampaignPlan", workers: int | None, scheduler: str | None) -> "Callable[[], Workers]":
     from testbed.campaigns.processes import Processes, cores
 
     if scheduler is None:
@@ -107,7 +107,7 @@ def _workers(plan: "Plan", workers: int | None, scheduler: str | None) -> "Calla
     return lambda: Cluster(scheduler)
 
 
-def _seeds(plan: "Plan") -> str:
+def _seeds(plan: "CampaignPlan") -> str:
     campaign, stop = plan.campaign, plan.campaign.stop
     many = f"{campaign.seeds.count}" if stop is None else f"{stop.least} to {stop.most}"
     return f"{len(plan.points)} points, {many} runs of each"
@@ -159,7 +159,7 @@ def _clock(seconds: float) -> str:
     return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
 
 
-def _table(plan: "Plan", rows: "list[tuple[Run, Row]]") -> object:
+def _table(plan: "CampaignPlan", rows: "list[tuple[Run, Row]]") -> object:
     from testbed.results.show import grid
     from testbed.results.statistics import statistic
 

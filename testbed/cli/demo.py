@@ -11,7 +11,7 @@ from testbed.errors import FadelabError
 from testbed.tiers import TIERS
 
 if TYPE_CHECKING:
-    from testbed.cli.machine.capacity import Plan
+    from testbed.cli.machine.capacity import DemoPlan
     from testbed.observers import MakeHooks
     from testbed.results.summary import Summary
     from testbed.run_hooks import Progress, Show
@@ -95,7 +95,7 @@ def demo(
 COMMAND = demo
 
 
-def plan_for(scenario: "Scenario") -> "tuple[Plan, str]":
+def plan_for(scenario: "Scenario") -> "tuple[DemoPlan, str]":
     """Return how this machine is to run the demo and, where it cannot run as it should, a line that says why."""
     from fractions import Fraction
 
@@ -104,7 +104,7 @@ def plan_for(scenario: "Scenario") -> "tuple[Plan, str]":
 
     if TIERS[scenario.tier].air == "real":
         # each pair of virtual radios has an air of its own; there is one pair of real radios
-        return capacity.Plan(1, Fraction(1)), ""
+        return capacity.DemoPlan(1, Fraction(1)), ""
     costs = capacity.link_costs(scenario, processors.slowness())
     if _rates(scenario) != _rates(load(options.DEMO_SCENARIOS[scenario.tier], tier=scenario.tier)):
         # a rate that the user asked for stays

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from testbed.campaigns.file import Hypothesis
 from testbed.campaigns.folder import open_plan, read_rows
-from testbed.campaigns.plan import Plan, Point, Run
+from testbed.campaigns.plan import CampaignPlan, Point, Run
 from testbed.campaigns.rows import Row
 from testbed.campaigns.schedule import Schedule
 from testbed.results.statistics import Paired, Sample, describe, paired
@@ -27,7 +27,7 @@ class Campaigned:
     """A campaign and the runs that have ended."""
 
     path: Path
-    plan: Plan
+    plan: CampaignPlan
     #: by point; in the order of the replications
     runs: Mapping[str, Sequence[tuple[Run, Row]]]
     #: runs that its plan asks for, as far as that is known

@@ -9,7 +9,7 @@ import yaml
 
 from testbed.campaigns.file import parse_campaign
 from testbed.campaigns.folder import CampaignFolder
-from testbed.campaigns.plan import Plan, make_plan
+from testbed.campaigns.plan import CampaignPlan, make_plan
 from testbed.campaigns.processes import Workers
 from testbed.campaigns.rows import MANIFEST, Row
 
@@ -43,7 +43,7 @@ def campaign_file(folder: Path, **changes: Any) -> Path:
     return path
 
 
-def plan(**changes: Any) -> Plan:
+def plan(**changes: Any) -> CampaignPlan:
     return make_plan(parse_campaign(raw_campaign(**changes), "campaign.yaml"), Path("campaign.yaml"))[0]
 
 

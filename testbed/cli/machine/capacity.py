@@ -25,7 +25,7 @@ SHARES = (Fraction(1), Fraction(1, 2), Fraction(1, 4))
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class DemoPlan:
     """How to run some links: the number that run together, and their share of the scenario's rates."""
 
     together: int
@@ -34,19 +34,19 @@ class Plan:
     fits: bool = True
 
 
-def choose(room: Room, costs: Mapping[Fraction, float], links: int) -> Plan:
+def choose(room: Room, costs: Mapping[Fraction, float], links: int) -> DemoPlan:
     """Return all links at once where that fits; else one after the other at the largest share that fits, or the least.
 
     `costs`: the cores that a link needs, by the share of its rates. The largest share is the one that is wanted.
     """
     wanted = max(costs)
     if links * costs[wanted] <= room.free:
-        return Plan(links, wanted)
+        return DemoPlan(links, wanted)
     fitting = [share for share, cores in costs.items() if cores <= max(room.free, room.claimable)]
-    return Plan(1, max(fitting, default=min(costs)), fits=bool(fitting))
+    return DemoPlan(1, max(fitting, default=min(costs)), fits=bool(fitting))
 
 
-def explain(plan: Plan, room: Room, costs: Mapping[Fraction, float], links: int) -> str:
+def explain(plan: DemoPlan, room: Room, costs: Mapping[Fraction, float], links: int) -> str:
     """Return a line that says why the links do not run all at once; empty where they do."""
     if plan.together == links:
         return ""

@@ -8,7 +8,7 @@ from channel.replay import Outcome, Trace
 from channel.trace import write_trace
 from testbed.campaigns.file import load_campaign, parse_campaign
 from testbed.campaigns.folder import open_plan
-from testbed.campaigns.plan import Plan, make_plan, plan_from
+from testbed.campaigns.plan import CampaignPlan, make_plan, plan_from
 from testbed.errors import FadelabError
 from tests.harness.campaigns import campaign_file, opened, plan, raw_campaign
 
@@ -34,7 +34,7 @@ def test_points_are_every_combination_of_grid_and_list() -> None:
 def test_paired_seeds_are_the_same_at_all_points_and_others_are_never() -> None:
     paired, apart = plan(seeds={"first": 7, "count": 3}), plan(seeds={"first": 7, "count": 3, "paired": False})
 
-    def seeds(made: Plan) -> list[list[int]]:
+    def seeds(made: CampaignPlan) -> list[list[int]]:
         return [[made.run(point, n).seed for n in range(3)] for point in made.points]
 
     assert seeds(paired) == [[7, 8, 9], [7, 8, 9]]

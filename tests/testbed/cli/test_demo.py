@@ -12,7 +12,7 @@ from testbed import running
 from testbed.cli import app
 from testbed.cli.demo import plan_for
 from testbed.cli.machine import processors
-from testbed.cli.machine.capacity import Plan
+from testbed.cli.machine.capacity import DemoPlan
 from testbed.cli.machine.processors import Room
 from testbed.cli.options import DEMO_SCENARIOS
 from testbed.results.summary import Summary
@@ -132,4 +132,4 @@ def test_one_pair_of_real_radios_is_never_shared(bench: DemoBench, capsys: Captu
     bench.room = Room(free=64.0, claimable=60.0)
     assert bench.demo("--tier", "usrp", "--device", "a", "--device", "b") == 0
     assert bench.most_at_once == 1
-    assert plan_for(bench.scenarios[0])[0] == Plan(1, Fraction(1))
+    assert plan_for(bench.scenarios[0])[0] == DemoPlan(1, Fraction(1))

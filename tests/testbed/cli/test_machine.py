@@ -8,7 +8,7 @@ from types import SimpleNamespace
 import pytest
 
 from testbed.cli.machine import capacity, processors
-from testbed.cli.machine.capacity import Plan, choose
+from testbed.cli.machine.capacity import DemoPlan, choose
 from testbed.cli.machine.processors import Quota, Room
 from testbed.paths import root
 from testbed.scenario.file import load
@@ -22,24 +22,24 @@ COSTS = {WHOLE: 1.5, HALF: 1.0, QUARTER: 0.75}
     ("room", "plan"),
     [
         # side by side: what is free decides, to the last tenth
-        (Room(free=3.0, claimable=3.8), Plan(2, WHOLE)),
-        (Room(free=2.9, claimable=3.8), Plan(1, WHOLE)),
+        (Room(free=3.0, claimable=3.8), DemoPlan(2, WHOLE)),
+        (Room(free=2.9, claimable=3.8), DemoPlan(1, WHOLE)),
         # two cores, idle; one of them kept busy; both: a station takes its own
-        (Room(free=2.0, claimable=1.9), Plan(1, WHOLE)),
-        (Room(free=1.0, claimable=1.9), Plan(1, WHOLE)),
-        (Room(free=0.0, claimable=1.9), Plan(1, WHOLE)),
+        (Room(free=2.0, claimable=1.9), DemoPlan(1, WHOLE)),
+        (Room(free=1.0, claimable=1.9), DemoPlan(1, WHOLE)),
+        (Room(free=0.0, claimable=1.9), DemoPlan(1, WHOLE)),
         # but not where real time is forbidden
-        (Room(free=1.4, claimable=1.4), Plan(1, HALF)),
-        (Room(free=0.9, claimable=0.9), Plan(1, QUARTER)),
+        (Room(free=1.4, claimable=1.4), DemoPlan(1, HALF)),
+        (Room(free=0.9, claimable=0.9), DemoPlan(1, QUARTER)),
         # one core
-        (Room(free=1.0, claimable=0.95), Plan(1, HALF)),
-        (Room(free=0.9, claimable=0.95), Plan(1, QUARTER)),
-        (Room(free=0.0, claimable=0.95), Plan(1, QUARTER)),
+        (Room(free=1.0, claimable=0.95), DemoPlan(1, HALF)),
+        (Room(free=0.9, claimable=0.95), DemoPlan(1, QUARTER)),
+        (Room(free=0.0, claimable=0.95), DemoPlan(1, QUARTER)),
         # nothing fits: the least, and that is known
-        (Room(free=0.5, claimable=0.5), Plan(1, QUARTER, fits=False)),
+        (Room(free=0.5, claimable=0.5), DemoPlan(1, QUARTER, fits=False)),
     ],
 )
-def test_the_plan_is_the_best_that_fits(room: Room, plan: Plan) -> None:
+def test_the_plan_is_the_best_that_fits(room: Room, plan: DemoPlan) -> None:
     assert choose(room, COSTS, links=2) == plan
     # a fixed rate is kept
     assert choose(room, {WHOLE: COSTS[WHOLE]}, links=2).share == WHOLE
@@ -83,8 +83,8 @@ def test_link_cost_grows_with_sample_rate_and_slowness() -> None:
 
 def test_two_idle_cores_carry_two_links_and_one_core_one() -> None:
     costs = capacity.link_costs(demo(), 1.0)
-    assert choose(Room(2.0, 1.9), costs, 2) == Plan(2, WHOLE)
-    assert choose(Room(1.0, 0.95), costs, 2) == Plan(1, WHOLE)
+    assert choose(Room(2.0, 1.9), costs, 2) == DemoPlan(2, WHOLE)
+    assert choose(Room(1.0, 0.95), costs, 2) == DemoPlan(1, WHOLE)
     assert choose(Room(0.5, 0.5), costs, 2).share < 1
 
 
