@@ -1,7 +1,7 @@
 """Airs: the shared medium of virtual USRPs, created, set and read from Python.
 
-Read first: `vusrp/README.md` (links, ports, levels); `vusrp/include/fadelab_air.h`, the interface that this reads and wraps. A
-port is "*", "V1" or "V1:0". The most specific setting holds, among equals the newest. Settings may be made before the
+Read first: `vusrp/README.md` (links, ports, levels); `vusrp/include/fadelab_air.h`, the interface that is read here.
+A port is "*", "V1" or "V1:0". The most specific setting holds, among equals the newest. Settings may be made before the
 devices are opened, and while they run: receivers apply them from their next samples on.
 """
 

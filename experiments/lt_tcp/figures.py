@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 from experiments.lt_tcp.cells import PERS_PCT, Case, Cases
 from experiments.lt_tcp.parameters import ADDS_TO, COMPONENTS_PER_PCT
 from experiments.lt_tcp.traces import Trace, trace
-from testbed.papers.plots import COLOURS, spreads, subplots, title
+from testbed.papers.plots import COLOURS, spreads, subplots, title, title_and_legend
 from testbed.papers.results import CellResult, Results
 
 if TYPE_CHECKING:
@@ -142,8 +142,7 @@ def _windows(seed: int, settings: Sequence[str]) -> "Figure":
         below.set_xlabel("time (s)")
     grid[0, 0].set(ylabel="cwnd of a flow (kB)", ylim=(0, 30))
     grid[1, 0].set_ylabel("queue (packets)")
-    figure.legend(*grid[0, 0].get_legend_handles_labels(), frameon=False, loc="outside lower center", ncols=2)
-    title(figure, f"LT-TCP, figure 3: congestion window and bottleneck queue (seed {seed})")
+    title_and_legend(figure, grid[0, 0], f"LT-TCP, figure 3: congestion window and bottleneck queue (seed {seed})")
     return figure
 
 

@@ -16,6 +16,7 @@ from typing import Any
 from common.units import MS, SECOND
 from experiments.lt_tcp import parameters
 from experiments.lt_tcp.cells import Case
+from linklayer.queues.red import RedOptions
 from testbed.model.bulk_flows import BulkFlows, BulkFlowsConfig
 from testbed.model.topologies import DumbbellConfig
 from testbed.papers.results import Job, PaperError, Sample
@@ -60,8 +61,6 @@ class Run:
         """Return the flows of a replication, ready to be run."""
         values, per = dict(self.network), self.per_pct / 100
         link = parameters.LINKS.get(self.scheme)
-        names = ("segment_bytes", "receive_buffer_bytes", "queue_packets", "red_min_packets", "red_max_packets",
-                 "red_max_p", "red_weight")  # fmt: skip
         config = BulkFlowsConfig(
             profile=parameters.TCP[self.scheme],
             per=per,
@@ -73,7 +72,13 @@ class Run:
                 bottleneck_delay_ns=round(MS * values["delay_ms"]),
                 access_bps=round(1e6 * values["access_mbps"]),
             ),
-            **{name: values[name] for name in names},
+            segment_bytes=values["segment_bytes"],
+            receive_buffer_bytes=values["receive_buffer_bytes"],
+            red=RedOptions(
+                **{name: values[f"red_{name}"] for name in ("min_packets", "max_packets", "max_p", "weight")},
+                limit_packets=values["queue_packets"],
+                mark_above=True,
+            ),
         )
         return BulkFlows(config, seed)
 

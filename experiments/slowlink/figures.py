@@ -6,9 +6,8 @@ from typing import TYPE_CHECKING
 
 from experiments.slowlink.cells import Case, Cases
 from experiments.slowlink.parameters import DELAYS, QUEUES, VARIANTS
-from experiments.slowlink.tables import NAMES
 from experiments.slowlink.traces import trace
-from testbed.papers.plots import COLOURS, spreads, subplots, title
+from testbed.papers.plots import COLOURS, spreads, subplots, title, title_and_legend
 from testbed.papers.results import CellResult, Results
 
 if TYPE_CHECKING:
@@ -87,7 +86,9 @@ def _bars(axis: "Axes", shown: Sequence[tuple[str, CellResult | None]]) -> None:
             )  # fmt: skip
             axis.annotate(f"{ours.median:.0f}", (place, ours.p75 or ours.median), (0, 2), textcoords="offset points",
                           ha="center", fontsize=7)  # fmt: skip
-    axis.set_xticks(range(len(shown)), [NAMES[variant] for variant, _ in shown], rotation=55, ha="right", fontsize=8)
+    axis.set_xticks(
+        range(len(shown)), [VARIANTS[variant].label for variant, _ in shown], rotation=55, ha="right", fontsize=8
+    )
 
 
 def _four(cases: Cases) -> "Figure":
@@ -110,7 +111,7 @@ def _four(cases: Cases) -> "Figure":
                               elinewidth=1)  # fmt: skip
         axis.set_title(f"{_DELAYS[delays]}\nqueue of {queue} packets", fontsize=9, loc="left")
         axis.set_xlabel("time of a flow (s)")
-    grid[0][0].set_yticks(range(len(VARIANTS)), [NAMES[variant] for variant in VARIANTS])
+    grid[0][0].set_yticks(range(len(VARIANTS)), [variant.label for variant in VARIANTS.values()])
     grid[0][0].invert_yaxis()
     title(figure, "SLOWLINK, table 2: four flows of 50 KB, fastest (circle) to slowest (diamond); medians, quartiles")
     return figure
@@ -130,11 +131,12 @@ def _overshoot(traced: Sequence[Case], seed: int, settings: tuple[str, ...]) -> 
             shown = [(at, number / _KB) for at, number in points if at <= _TRACED_S]
             axis.scatter([at for at, _ in shown], [n for _, n in shown], marker=marker, color=colour, s=size,
                          linewidths=0.9, label=words)  # fmt: skip
-        axis.set_title(f"{NAMES[case.variant]}: {len(flow.drops)} packets dropped", fontsize=10, loc="left")
+        axis.set_title(f"{VARIANTS[case.variant].label}: {len(flow.drops)} packets dropped", fontsize=10, loc="left")
         axis.set(xlabel="time (s)", xlim=(0, _TRACED_S), ylim=(0, 60))
     axes[0].set_ylabel("sequence number (KB)")
-    figure.legend(*axes[0].get_legend_handles_labels(), frameon=False, loc="outside lower center", ncols=4)
-    title(figure, f"SLOWLINK: slow-start overshoot, one flow, queue of {_TRACED_QUEUE} packets (seed {seed})")
+    title_and_legend(
+        figure, axes[0], f"SLOWLINK: slow-start overshoot, one flow, queue of {_TRACED_QUEUE} packets (seed {seed})"
+    )
     return figure
 
 
@@ -147,9 +149,8 @@ def _fairness(shared: Sequence[Case], seed: int, settings: tuple[str, ...]) -> "
             axis.step([at for at, _ in flow.acked], [octets / _KB for _, octets in flow.acked], where="post",
                       linewidth=1.4, color=COLOURS[number % len(COLOURS)], label=f"flow {number + 1}")  # fmt: skip
         drops = sum(len(flow.drops) for flow in flows)
-        axis.set_title(f"{NAMES[case.variant]}: {drops} packets dropped", fontsize=10, loc="left")
+        axis.set_title(f"{VARIANTS[case.variant].label}: {drops} packets dropped", fontsize=10, loc="left")
         axis.set_xlabel("time (s)")
     axes[0].set_ylabel("acknowledged (KB)")
-    figure.legend(*axes[0].get_legend_handles_labels(), frameon=False, loc="outside lower center", ncols=4)
-    title(figure, f"SLOWLINK: four flows, queue of {_TRACED_QUEUE} packets (seed {seed})")
+    title_and_legend(figure, axes[0], f"SLOWLINK: four flows, queue of {_TRACED_QUEUE} packets (seed {seed})")
     return figure

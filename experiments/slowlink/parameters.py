@@ -51,24 +51,25 @@ QUEUES: Mapping[str, int] = {"20": 20, "7": 7}
 
 
 class Variant(NamedTuple):
-    """One of the paper's columns: the hosts' TCP, and which queue the shared window was set for."""
+    """One of the paper's columns: the hosts' TCP, its label, and which queue the shared window was set for."""
 
     tcp: str
+    label: str
     #: `own`: that of the cell; `other`: the other one of `QUEUES`, so it is too small or too large
     window: str = "none"
 
 
 VARIANTS: Mapping[str, Variant] = {
-    "newreno": Variant("slowlink-newreno"),
-    "sack": Variant("slowlink-sack"),
-    "lt": Variant("slowlink-lt"),
-    "sack-lt": Variant("slowlink-sack-lt"),
-    "iw4": Variant("slowlink-iw4"),
-    "window": Variant("slowlink-newreno", "own"),
-    "window-misset": Variant("slowlink-newreno", "other"),
+    "newreno": Variant("slowlink-newreno", "NewReno"),
+    "sack": Variant("slowlink-sack", "SACK"),
+    "lt": Variant("slowlink-lt", "limited transmit"),
+    "sack-lt": Variant("slowlink-sack-lt", "SACK + lim. tr."),
+    "iw4": Variant("slowlink-iw4", "IW 4"),
+    "window": Variant("slowlink-newreno", "shared window", "own"),
+    "window-misset": Variant("slowlink-newreno", "shared window, mis-set", "other"),
     # the paper's Linux had FACK where ours has RFC 6675
-    "fack": Variant("slowlink-fack"),
-    "fack-lt": Variant("slowlink-fack-lt"),
+    "fack": Variant("slowlink-fack", "FACK"),
+    "fack-lt": Variant("slowlink-fack-lt", "FACK + lim. tr."),
 }
 
 

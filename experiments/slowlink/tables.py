@@ -16,17 +16,6 @@ _HEADINGS = {
     "start": "last flow's first 1 KB",
 }
 _DELAYS = {"steady": "no excessive delays", "delays": "with excessive delays"}
-NAMES = {
-    "newreno": "NewReno",
-    "sack": "SACK",
-    "lt": "limited transmit",
-    "sack-lt": "SACK + lim. tr.",
-    "iw4": "IW 4",
-    "window": "shared window",
-    "window-misset": "shared window, mis-set",
-    "fack": "FACK",
-    "fack-lt": "FACK + lim. tr.",
-}
 
 
 def tables(results: Results) -> Iterator[str]:
@@ -40,7 +29,7 @@ def tables(results: Results) -> Iterator[str]:
                 ["variant", *(f"{_HEADINGS[metric]}, {queue} packets" for queue, metric in columns)],
                 (
                     ((name,), [cases.get(Case(place, queue, delays, variant, metric)) for queue, metric in columns])
-                    for variant, name in NAMES.items()
+                    for variant, (_, name, _) in VARIANTS.items()
                 ),
                 _entry,
             )

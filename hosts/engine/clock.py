@@ -21,8 +21,6 @@ OBSERVER: Final = 1
 class Clock(ABC):
     """The time `now` in ns, and the calls ahead."""
 
-    __slots__ = ("now",)
-
     now: int
 
     @abstractmethod
@@ -42,8 +40,6 @@ class Clock(ABC):
 class Sleeper(ABC):
     """Wants to be woken."""
 
-    __slots__ = ()
-
     @abstractmethod
     def wake(self, at: int) -> None:
         """Act at the alarm's time; `at` is the value given to the clock with it."""
@@ -51,8 +47,6 @@ class Sleeper(ABC):
 
 class Alarm(Taker):
     """Wakes a sleeper; to be given to a clock."""
-
-    __slots__ = ("_sleeper",)
 
     def __init__(self, sleeper: Sleeper) -> None:
         self._sleeper = sleeper

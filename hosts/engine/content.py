@@ -23,8 +23,6 @@ CHUNK: Final = 65536
 class Outgoing(ABC):
     """The content that a sender writes. `taken` counts the octets so far."""
 
-    __slots__ = ("taken",)
-
     def __init__(self) -> None:
         self.taken = 0
 
@@ -40,8 +38,6 @@ class Outgoing(ABC):
 @mypyc_attr(allow_interpreted_subclasses=True)
 class Incoming(ABC):
     """The content that a receiver reads."""
-
-    __slots__ = ()
 
     @abstractmethod
     def read(self, connection: Connection) -> int:
@@ -71,8 +67,6 @@ class Contents(ABC):
 
 class Stream(Outgoing):
     """The endless pseudo-random octets of one stream, with the hash of those taken."""
-
-    __slots__ = ("_hash", "_random", "_waiting")
 
     def __init__(self, seed: int, name: str) -> None:
         super().__init__()
@@ -116,8 +110,6 @@ class Stream(Outgoing):
 
 class Received(Incoming):
     """The received octets of one stream, compared with the expected ones."""
-
-    __slots__ = ("_expected", "_hash", "_intact")
 
     def __init__(self, expected: Stream) -> None:
         self._expected = expected
@@ -163,8 +155,6 @@ class Octets(Contents):
 
 
 class _Written(Outgoing):
-    __slots__ = ()
-
     def write(self, connection: Connection, most: int) -> int:
         written = connection.write(most)
         self.taken += written
@@ -175,8 +165,6 @@ class _Written(Outgoing):
 
 
 class _Counted(Incoming):
-    __slots__ = ("_name", "_nbytes", "_written")
-
     def __init__(self, written: dict[str, _Written], name: str) -> None:
         self._written, self._name = written, name
         self._nbytes = 0

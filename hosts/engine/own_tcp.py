@@ -195,8 +195,6 @@ class OwnReceiver(ReceivingEnd):
 class _User(Application):
     """An end of a transfer, as the user of its connection."""
 
-    __slots__ = ("_end",)
-
     def __init__(self, end: OwnSender | OwnReceiver) -> None:
         self._end = end
 

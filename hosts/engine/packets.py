@@ -17,16 +17,12 @@ UDP: Final = 17
 class Taker(ABC):
     """Takes packets: a wire, a router, a station, a host. A clock delivers to it likewise."""
 
-    __slots__ = ()
-
     @abstractmethod
     def take(self, packet: Any) -> None:
         """Take one packet."""
 
 
 class _Call(Taker):
-    __slots__ = ("_call",)
-
     def __init__(self, call: Callable[[Any], object]) -> None:
         self._call = call
 

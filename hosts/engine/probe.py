@@ -138,8 +138,6 @@ class ConnectionProbe(Probe):
 class FlowCounter:
     """The payload octets received under one flow's name, over all its connections, and the records about them."""
 
-    __slots__ = ("_before", "_emit", "_flow", "_host", "_see", "active", "nbytes")
-
     def __init__(
         self, host: str, flow: str, emit: Emit | None = None, see: Callable[[int, int], None] | None = None
     ) -> None:

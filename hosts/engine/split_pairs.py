@@ -106,8 +106,6 @@ class End(ABC):
 class Pair:
     """The two connections of one end-to-end connection."""
 
-    __slots__ = ("_over", "_peak_bytes", "_retire", "far", "near", "wireless")
-
     def __init__(self, near: End, far: End, *, wireless: End, retire: Callable[["Pair"], None]) -> None:
         self.near, self.far, self.wireless, self._retire = near, far, wireless, retire
         #: largest number of octets held in one direction

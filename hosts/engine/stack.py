@@ -39,8 +39,6 @@ _LAST_PORT: Final = 60_999
 class Application(ABC):
     """The user of a connection."""
 
-    __slots__ = ()
-
     @abstractmethod
     def handle(self, now: int) -> None:
         """React to received data, to an acknowledgement or to a timer of the connection."""
@@ -48,8 +46,6 @@ class Application(ABC):
 
 class CallApplication(Application):
     """Passes on to a function."""
-
-    __slots__ = ("_call",)
 
     def __init__(self, call: Callable[[int], None]) -> None:
         self._call = call
@@ -62,8 +58,6 @@ class CallApplication(Application):
 @mypyc_attr(allow_interpreted_subclasses=True)
 class Tap(ABC):
     """Watches the segments of one connection."""
-
-    __slots__ = ()
 
     @abstractmethod
     def sent(self, segment: Segment, now: int) -> None:
@@ -83,8 +77,6 @@ class Socket(Taker, Sleeper):
 
     An application that calls `connection` outside `handle` must call `pump` afterwards.
     """
-
-    __slots__ = ("_alarm", "_clock", "_flow", "_out", "_stack", "_wake_at", "application", "connection")
 
     def __init__(self, stack: "Stack", connection: Connection, flow: Flow, out: Taker) -> None:
         self._stack, self._clock, self._out = stack, stack.clock, out
@@ -148,8 +140,6 @@ class Socket(Taker, Sleeper):
 class _Tapped(Taker):
     """Shows each segment to a function before it goes on."""
 
-    __slots__ = ("_clock", "_see", "_to")
-
     def __init__(self, clock: Clock, see: Callable[[Segment, int], None], to: Taker) -> None:
         self._clock, self._see, self._to = clock, see, to
 
@@ -160,8 +150,6 @@ class _Tapped(Taker):
 
 class _Accepting(Application):
     """Stands in for the application of a connection that is being opened by the peer."""
-
-    __slots__ = ("_socket", "_stack")
 
     def __init__(self, stack: "Stack", socket: Socket) -> None:
         self._stack, self._socket = stack, socket

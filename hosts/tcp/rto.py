@@ -17,8 +17,6 @@ _K: Final = 4
 class RtoEstimator:
     """SRTT, RTTVAR and RTO of one connection, in ns."""
 
-    __slots__ = ("_backoff", "_granularity_ns", "_max_ns", "_min_ns", "_rto_ns", "latest_ns", "rttvar_ns", "srtt_ns")
-
     def __init__(self, options: TimerOptions) -> None:
         self._min_ns = options.min_rto_ns
         self._max_ns = options.max_rto_ns

@@ -17,8 +17,6 @@ DUP_THRESH: Final = 3
 class Scoreboard:
     """Disjoint, sorted ranges of octets that were selectively acknowledged."""
 
-    __slots__ = ("_ends", "_starts", "sacked")
-
     def __init__(self) -> None:
         self._starts: list[int] = []
         self._ends: list[int] = []

@@ -22,8 +22,6 @@ _MANY: Final = 256
 class RoundTrips:
     """The samples of one connection."""
 
-    __slots__ = ("_ambiguous", "_ends", "_oldest", "_one_timed", "_rto", "_sent_at", "timestamps")
-
     def __init__(self, options: TimerOptions, rto: RtoEstimator, first: int) -> None:
         self._rto = rto
         #: agreed in the handshake

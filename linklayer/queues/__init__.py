@@ -30,8 +30,6 @@ from tcpip.access import with_ce
 class Queue(ABC):
     """Packets that wait. `len()` is their number. Times are in ns."""
 
-    __slots__ = ("_dropped", "drops", "marks", "nbytes")
-
     def __init__(self) -> None:
         #: octets waiting
         self.nbytes = 0

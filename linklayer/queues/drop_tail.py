@@ -20,8 +20,6 @@ class DropTail(Queue):
     Raises ValueError without any limit.
     """
 
-    __slots__ = ("_limit_bytes", "_limit_packets", "_packets")
-
     def __init__(self, limit_bytes: int | None = None, limit_packets: int | None = None) -> None:
         super().__init__()
         if limit_bytes is None and limit_packets is None:

@@ -16,9 +16,9 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
-from dataclasses import dataclass
+from functools import partial
 from multiprocessing import active_children, get_context, resource_tracker
-from typing import Any, Generic, TypeVar
+from typing import Any, TypeVar
 
 from typing_extensions import override
 
@@ -166,23 +166,16 @@ def call_all(
             answers[index] = call(task)
             done(task, answers[index])
     else:
-        waiting = iter([_Numbered(index, call, task) for index, task in enumerate(tasks)])
+        waiting = iter(enumerate(tasks))
         with Processes(workers) as processes:
-            for numbered, future in carry_out(processes, _answer, lambda: next(waiting, None)):
-                answers[numbered.index] = future.result()
-                done(numbered.task, answers[numbered.index])
+            for (index, task), future in carry_out(processes, partial(_answer, call), lambda: next(waiting, None)):
+                answers[index] = future.result()
+                done(task, answers[index])
     return [answers[index] for index in range(len(tasks))]
 
 
-@dataclass(frozen=True, slots=True)
-class _Numbered(Generic[Task, Answer]):
-    index: int
-    call: Callable[[Task], Answer]
-    task: Task
-
-
-def _answer(numbered: "_Numbered[Task, Answer]") -> Answer:
-    return numbered.call(numbered.task)
+def _answer(call: Callable[[Task], Answer], numbered: tuple[int, Task]) -> Answer:
+    return call(numbered[1])
 
 
 def _end_with_parent(parent: int) -> None:

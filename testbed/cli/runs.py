@@ -71,15 +71,12 @@ COMMAND = runs
 def list_(
     words: tuple[str, ...],
     out: Path,
-    tier: str | None,
-    scheme: str | None,
-    scenario: str | None,
-    tcp: str | None,
     finished: bool | None,
     sort: str,
     ascending: bool,
     limit: int | None,
     json_: bool,
+    **facets: str | None,
 ) -> None:
     """List the runs whose names, tiers, schemes, scenarios and TCPs contain all WORDS."""
     from dataclasses import asdict
@@ -91,8 +88,8 @@ def list_(
 
     if not out.is_dir():
         raise FadelabError(f"{out}: there is no such folder; name the folder of the runs with --out")
-    facets = {"tier": tier or "", "scheme": scheme or "", "scenario": scenario or "", "tcp": tcp or ""}
-    wanted = Wanted(" ".join(words), facets, finished, sort if ascending else f"-{sort}")
+    asked = {name: value or "" for name, value in facets.items()}
+    wanted = Wanted(" ".join(words), asked, finished, sort if ascending else f"-{sort}")
     rows = Store([out]).fitting(wanted)
     shown = rows[:limit]
     if json_:

@@ -33,11 +33,7 @@ class BulkFlowsConfig:
     per: float = 0.0
     #: last hops that are radio links
     link: RadioLinkConfig | None = None
-    queue_packets: int = 500
-    red_min_packets: float = 75
-    red_max_packets: float = 225
-    red_max_p: float = 0.1
-    red_weight: float = 0.002
+    red: RedOptions
 
 
 class BulkFlows:
@@ -51,16 +47,8 @@ class BulkFlows:
         self.clock = VirtualClock()
         dumbbell = config.dumbbell
         packet_bytes = config.segment_bytes + _HEADER_BYTES
-        red = RedOptions(
-            min_packets=config.red_min_packets,
-            max_packets=config.red_max_packets,
-            limit_packets=config.queue_packets,
-            max_p=config.red_max_p,
-            weight=config.red_weight,
-            mark_above=True,
-        )
         packet_ns = 8 * packet_bytes * SECOND // dumbbell.bottleneck_bps
-        self.queue = Red(red, QueueContext(rng=make_rng(seed, "red"), packet_time_ns=packet_ns))
+        self.queue = Red(config.red, QueueContext(rng=make_rng(seed, "red"), packet_time_ns=packet_ns))
         self._errors = [Bernoulli(config.per, make_rng(seed, "last hop", str(i))) for i in range(dumbbell.pairs)]
         self.network = Dumbbell(
             self.clock,

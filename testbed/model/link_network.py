@@ -13,7 +13,6 @@ from common.units import MS
 from hosts.engine.packets import Deliver
 from hosts.engine.stack import Stack
 from hosts.kernel.network import AddressPlan
-from linklayer.station_counts import StationCounts
 from testbed.errors import FadelabError
 from testbed.model.radio_link import Direction, RadioLink
 from testbed.model.split_station import Splitter
@@ -61,7 +60,7 @@ class LinkNetwork:
         if plan.split is not None:
             self.splitter = _splitter(clock, plan.split, seed, to_h2, lambda packet: bas.take(packet))
         leave_bas: Deliver = to_h2 if self.splitter is None else self.splitter.handle_wireless
-        self._radio_link = RadioLink(
+        radio_link = RadioLink(
             clock,
             plan.scheme,
             up=self._direction(plan.stations["up"], leave_bas, on_arrival),
@@ -71,7 +70,7 @@ class LinkNetwork:
             classifier=plan.classifier,
             guess_score=self.guess_score,
         )
-        self.stations: Mapping[Side, ModelStation] = self._radio_link.stations
+        self.stations: Mapping[Side, ModelStation] = radio_link.stations
         st, bas = self.stations["up"], self.stations["down"]
         enter_bas = bas.take if self.splitter is None else self.splitter.handle_wired
         self.hosts: Mapping[Host, Stack] = {"h1": h1, "h2": h2}
@@ -96,10 +95,6 @@ class LinkNetwork:
                 raise FadelabError(f"the stations have not found each other in {_READY_S} s: no frames get through")
             clock.run(until=clock.now + MS)
         return clock.now + _LEAD_NS + make_rng(self._seed, "lead").randrange(_LEAD_SPREAD_NS)
-
-    def counts(self, side: Side) -> StationCounts:
-        """Return the counts of the station that transmits on `side`: sent there, received and repaired on the other."""
-        return self._radio_link.counts(side)
 
 
 def _splitter(clock: VirtualClock, plan: SplitPlan, seed: int, send_wired: Deliver, send_wireless: Deliver) -> Splitter:

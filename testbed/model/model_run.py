@@ -144,10 +144,8 @@ class Simulation:
             for arrival in station.hop.in_flight():
                 station.fates.write(arrival)
         finals = {
-            side: StationFinal(
-                counts=network.counts(side), lateness=Lateness(network.stations[side].arrivals - before[side])
-            )
-            for side in SIDES
+            side: StationFinal(counts=station.meter.counts(), lateness=Lateness(station.arrivals - before[side]))
+            for side, station in network.stations.items()
         }
         return summarize(
             plan,

@@ -146,8 +146,6 @@ class Wire(Taker, Sleeper):
 class Router(Taker):
     """Passes each packet to the route of its destination. Routes may be added at any time."""
 
-    __slots__ = ("routes",)
-
     def __init__(self, routes: Mapping[int, Deliver] | None = None) -> None:
         self.routes: dict[int, Taker] = {address: taker(route) for address, route in (routes or {}).items()}
 

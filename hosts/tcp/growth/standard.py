@@ -22,8 +22,6 @@ class StandardOptions(SlowStartOptions):
 class PerAck(Growth):
     """A segment per ACK below ssthresh, and above it one per window (RFC 5681 section 3.1)."""
 
-    __slots__ = ("_halve_window",)
-
     def __init__(self, sender: SendState, options: StandardOptions) -> None:
         super().__init__(sender)
         self._halve_window = options.halve_window
@@ -52,8 +50,6 @@ class PerAck(Growth):
 class PerOctet(PerAck):
     """By the octets acknowledged, two segments an ACK at most in slow start (RFC 3465)."""
 
-    __slots__ = ("_counted",)
-
     def __init__(self, sender: SendState, options: StandardOptions) -> None:
         super().__init__(sender, options)
         #: octets acknowledged since the window last grew
@@ -77,8 +73,6 @@ class PerOctet(PerAck):
 
 class Bsd(PerAck):
     """4.4BSD's two ways to grow faster, each an option."""
-
-    __slots__ = ("_extra_increase", "_slow_start_at_ssthresh")
 
     def __init__(self, sender: SendState, options: StandardOptions) -> None:
         super().__init__(sender, options)

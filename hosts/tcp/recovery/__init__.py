@@ -60,8 +60,6 @@ from tcpip.segment import Segment
 class Recovery(ABC):
     """The loss recovery of one connection. The base class finds no losses and leaves them to the timer."""
 
-    __slots__ = ("active", "governs", "kept", "observes", "sender", "urgent")
-
     def __init__(self, sender: SendState) -> None:
         self.sender = sender
         #: whether `poll` must be asked before anything else is sent

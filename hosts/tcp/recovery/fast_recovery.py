@@ -48,8 +48,6 @@ class FastRecoveryOptions:
 class Repair(ABC):
     """The segments sent during the fast recoveries of one connection."""
 
-    __slots__ = ("recovery", "sender")
-
     def __init__(self, recovery: "FastRecovery") -> None:
         self.recovery = recovery
         self.sender = recovery.sender
@@ -76,19 +74,6 @@ class Repair(ABC):
 @mypyc_attr(allow_interpreted_subclasses=True)
 class FastRecovery(Recovery):
     """Fast retransmit at the third duplicate; then `repair` has its turn."""
-
-    __slots__ = (
-        "_after_timeout",
-        "_at_once",
-        "_dupacks",
-        "_flight",
-        "_limited_transmit",
-        "_once",
-        "holes",
-        "recover",
-        "repair",
-        "window",
-    )
 
     def __init__(
         self, sender: SendState, options: FastRecoveryOptions, repair: Callable[["FastRecovery", Any], Repair]

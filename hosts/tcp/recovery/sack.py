@@ -30,17 +30,6 @@ class SackOptions(newreno.NewRenoOptions):
 class SackRepair(Repair):
     """Sections 4 and 5, from step 4 on: SetPipe and NextSeg."""
 
-    __slots__ = (
-        "_arrived_before",
-        "_bonus",
-        "_conserves",
-        "_first",
-        "_high_rxt",
-        "_out",
-        "_rescue_rxt",
-        "_sees_lost_again",
-    )
-
     def __init__(self, recovery: FastRecovery, options: SackOptions) -> None:
         super().__init__(recovery)
         #: whether the first retransmission, which does not ask for the pipe, is still to be sent
@@ -156,8 +145,6 @@ class SackRepair(Repair):
 
 class Sack(FastRecovery):
     """Section 5, steps 1 to 3: losses are found by three duplicates or by the scoreboard."""
-
-    __slots__ = ()
 
     def __init__(self, sender: SendState, options: SackOptions) -> None:
         super().__init__(sender, options, SackRepair)

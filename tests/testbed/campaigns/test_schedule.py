@@ -14,7 +14,9 @@ from tests.harness.campaigns import done, plan
 STOP = {"metric": "duration_s", "of": "mean", "half_width": 0.5, "least": 8, "most": 40, "batch": 3}
 
 
-def drive(made: CampaignPlan, result: Callable[[Run], Row], *, order: int = 0, known: dict[str, Row] | None = None) -> Schedule:
+def drive(
+    made: CampaignPlan, result: Callable[[Run], Row], *, order: int = 0, known: dict[str, Row] | None = None
+) -> Schedule:
     """Make all runs, which end in an order of chance."""
     schedule, rng = Schedule(made, known or {}), random.Random(order)
     under_way: list[Run] = []
