@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from experiments.coherence.cells import METRICS, SCHEME_WORDS, TRACE_PER, Case, Cases
-from experiments.coherence.jobs import transfer
+from experiments.coherence.jobs import job
 from experiments.coherence.radio_path_runs import run
 from testbed.papers.plots import COLOURS, spreads, subplots, title, title_and_legend
 from testbed.papers.results import Results
@@ -37,7 +37,7 @@ def draw(results: Results) -> "Iterator[tuple[str, Figure]]":
 
 
 def _samples(scheme: str, seed: int, settings: tuple[str, ...]) -> Samples:
-    made = transfer(Case("figure7", scheme, TRACE_PER, "cwnd"), settings)
+    made = job(Case("figure7", scheme, TRACE_PER, "cwnd"), settings)
     return run(made.case, made.settings, seed, keep_samples=True).samples
 
 

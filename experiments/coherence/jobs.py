@@ -21,7 +21,7 @@ import yaml
 from experiments.coherence import parameters
 from experiments.coherence.cells import Case
 from experiments.coherence.radio_path_runs import PathCase, PathOutcome, PathSettings, run
-from testbed.papers.results import Job, PaperError, Sample
+from testbed.papers.results import PaperError, Sample
 
 _COUNTED = ("wireless_losses", "congestion_losses", "residual_losses", "mean_cwnd", "mean_queue", "timeouts",
             "retransmissions", "marks")  # fmt: skip
@@ -41,13 +41,8 @@ class Transfer:
         return Sample(outcome.goodput_packets, counts(outcome))
 
 
-def job(case: Case, settings: Sequence[str]) -> Job:
+def job(case: Case, settings: Sequence[str] = ()) -> Transfer:
     """Return the computation of a replication of a cell. Raises PaperError in one line for bad settings."""
-    return transfer(case, settings)
-
-
-def transfer(case: Case, settings: Sequence[str] = ()) -> Transfer:
-    """Return the transfer of a cell."""
     changes = dict(parsed(setting) for setting in settings)
     if case.place == "figure7":
         changes["duration_s"] = parameters.TRACE_S

@@ -13,7 +13,7 @@ import pytest
 from experiments.coherence import PAPER, parameters
 from experiments.coherence.cells import METRICS, PERS, SCHEME_WORDS, Case
 from experiments.coherence.findings import findings
-from experiments.coherence.jobs import counts, transfer
+from experiments.coherence.jobs import counts, job
 from experiments.coherence.radio_path_runs import PathOutcome, run
 from hosts.tcp.profiles import USER_PROFILES
 from linklayer.filters import FILTERS
@@ -39,13 +39,13 @@ def test_every_metric_scheme_and_error_rate_is_there_once() -> None:
 
 
 def test_cells_differ_in_scheme_error_rate_and_place_alone() -> None:
-    one = transfer(CC)
+    one = job(CC)
     for case in (cell.case for cell in PAPER.cells if cell.case.place != "figure7"):
-        made = transfer(case)
+        made = job(case)
         assert made.settings == one.settings
         assert (made.case.per, made.case.position) == (case.per, case.position)
-    assert transfer(Case("figure12", "cc", 0.1)) == one
-    assert transfer(Case("first", "cc", 0.1)).case.scheme.filters == ("cc-sender",)
+    assert job(Case("figure12", "cc", 0.1)) == one
+    assert job(Case("first", "cc", 0.1)).case.scheme.filters == ("cc-sender",)
 
 
 @pytest.mark.parametrize(
@@ -53,8 +53,8 @@ def test_cells_differ_in_scheme_error_rate_and_place_alone() -> None:
 )
 def test_other_settings_are_refused_in_one_line(setting: str) -> None:
     with pytest.raises(FadelabError, match=rf"^--set {setting}: [^\n]*$"):
-        transfer(CC, [setting])
-    assert transfer(CC, ["retries=5", "wait_ms=61.5", "cross_ect=false"]).settings.retries == 5
+        job(CC, [setting])
+    assert job(CC, ["retries=5", "wait_ms=61.5", "cross_ect=false"]).settings.retries == 5
 
 
 GUESSES: Confusion = {
@@ -102,7 +102,7 @@ def test_the_report_has_plots_for_the_cells_that_were_computed(tmp_path: Path) -
 @cache
 def short(place: str, scheme: str, per: float) -> PathOutcome:
     """Half a minute, seed 2001."""
-    made = transfer(Case(place, scheme, per), ["duration_s=30"])
+    made = job(Case(place, scheme, per), ["duration_s=30"])
     return run(made.case, made.settings, 2001)
 
 

@@ -11,28 +11,7 @@ Rules kept
   names in `tcp_allowed_congestion_control`, a list for the whole machine, which must not change.
 - Settings are written inside the namespace only and read back; a setting that the kernel lacks is an error.
 
-Possible and impossible settings of Linux
-- NewReno: congestion control `reno` without SACK recovers by partial ACKs (RFC 6582). The window still
-  shrinks by proportional rate reduction (RFC 6937), not by inflation and deflation.
-- RACK: off by `tcp_recovery=0` on kernels that still have RFC 6675's loss detection; newer ones use RACK for every
-  SACK connection in any case. Without SACK three dupacks count, kept at three by `tcp_max_reordering=3`.
-- TLP: off by `tcp_early_retrans=0`. F-RTO: `tcp_frto` (0 off, 2 on).
-- Limited transmit (RFC 3042) is part of Linux's recovery and cannot be switched off, not even for
-  `reference`.
-- Initial window: the route's `initcwnd`. After a lost SYN it is always 1.
-- Delayed ACK: the timer adapts between 40 and 200 ms; a fixed 200 ms is not possible. A new connection
-  acknowledges up to 16 segments (at most half the receiver's window) at once, which nearly equals the paper's
-  DAASS. `delayed_ack` makes our receivers request delayed ACKs at every read (TCP_QUICKACK 0), for `reference`; the
-  kernel still acknowledges at once from a delayed-ACK timeout until the next read.
-- quickack: the route attribute at the receiver makes it acknowledge every segment for the connection's life.
-- RTO: at least 200 ms (`tcp_rto_min_us`, Linux 6.11), measured in ms, against 1 s in RFC 6298; initially 1 s.
-- CBI: the metrics cache keeps ssthresh per peer, and with it RTT and reordering, which cannot be excluded.
-  The cache is per namespace and so per run. A connection that never left slow start can only raise the cached
-  values.
-- ELN: a congestion control in eBPF (`hosts/kernel/bpf`), which must be loaded before the route can name it.
-- Socket buffers tune themselves up to 16 MiB, more than any link here can hold; without window scaling the
-  receiver's window is at most 65535 octets, as in the papers.
-- ECN is Linux's default (accepted, not requested), except for `reference`: off.
+What Linux cannot be told of the papers' TCPs: docs/hosts.md, "Limits of Linux".
 
 Left out: per-socket options of other programs, MPTCP; profiles of userspace TCPs (`hosts/tcp/profiles/`).
 """
