@@ -260,8 +260,13 @@ def _run(seed: int, count: int, only: Sequence[int], workers: int, forks_s: floa
     record = Record(_RECORD)
     verdicts: dict[int, str] = {}
 
+    #: in copies: the mutants that a test function has killed
+    killers: dict[str, list[Drawn]] = defaultdict(list)
+
     def say(name: str, mutant: Drawn, outcome: Outcome) -> None:
         verdicts[mutant.number] = outcome.verdict
+        if name != "forks" and "::" in outcome.by:
+            killers[outcome.by.split("[", 1)[0]].append(mutant)
         place = f"{mutant.file}:{mutant.line}"
         words = outcome.by if outcome.verdict == KILLED else f"{outcome.by} {mutant.difference()}"
         print(f"{name:6} {mutant.number:3} {outcome.verdict:8} {outcome.seconds:6.1f} s  {place}  {words}", flush=True)
@@ -302,6 +307,12 @@ def _run(seed: int, count: int, only: Sequence[int], workers: int, forks_s: floa
             if outcome.verdict == ERROR and outcome.by.startswith("pytest ended with 2"):
                 left.remove(job.what)
                 print(f"import {job.what.number:3} killed: {job.what.file} cannot be imported", flush=True)
+        # a kill by a test that fails without a mutant is none
+        alone = (Job(test, None, "", [test], 300, _WALL_S) for test in killers)
+        for check, outcome in bench.run(alone):
+            if outcome.verdict != SURVIVED:
+                print(f"{check.what} fails without a mutant: {outcome.by}")
+                left += killers[check.what]
     for mutant in left:
         operator = mutant.operator.removeprefix("core/")
         print(f"{mutant.number:3} {mutant.file}:{mutant.line}:{mutant.column} {operator}: {mutant.difference()}")

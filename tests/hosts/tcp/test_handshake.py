@@ -5,7 +5,7 @@ import pytest
 from common.sequence import MASK
 from hosts.tcp.connection import reset_for
 from tcpip.segment import ACK, FIN, RST, SYN, Segment
-from tests.hosts.tcp.script import FLOW, PLAIN, Case, MakeScript, by_script
+from tests.hosts.tcp.script import FLOW, PLAIN, Case, MakeScript, Script, by_script
 
 
 @by_script(
@@ -112,6 +112,21 @@ def test_what_has_no_connection_is_reset(segment: Segment, seq: int, ack: int, f
     assert answer is not None
     assert (answer.flow, answer.seq, answer.ack, answer.flags) == (FLOW.reversed(), seq, ack, flags)
     assert reset_for(answer) is None
+
+
+@pytest.mark.parametrize("number", [2**32 - 1, 2**32 - 2])
+@pytest.mark.parametrize("active", [True, False])
+def test_a_syn_may_have_the_last_number(number: int, active: bool) -> None:
+    # RFC 9293 section 3.4: numbers are modulo 2^32
+    s = Script(PLAIN, iss=number, irs=number, connected=active)
+    if not active:
+        s.listen()
+        s.inject(0, "S 0:0 mss 1000", sends=["S 0:0 ack 1"])
+        s.inject(100, "1:1 ack 1", sends=[])
+    s.write(10, sends=["1:11 ack 1"])
+    s.inject(200, "1:11 ack 11", sends=[])
+    s.close(sends=["F 11:11 ack 11"], state="FIN-WAIT-1")
+    s.inject(300, "F 11:11 ack 12", sends=["12:12 ack 12"], state="TIME-WAIT")
 
 
 @pytest.mark.parametrize("behind", [1, 2, 1000])

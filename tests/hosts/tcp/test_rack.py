@@ -106,6 +106,10 @@ def test_rack(script: MakeScript, case: Case) -> None:
     the echo of a retransmission does not
         200 < ack 1 sack 1001:4001 ts 2/100 > 1:1001 | ssthresh 5000
         300 < ack 4001 ts 3/200 > ... | ssthresh 5000
+    nor does an echo of the time between two retransmissions
+        200 < ack 1 sack 1001:4001 ts 2/100 > 1:1001 | ssthresh 5000
+        210 < ack 1 sack 5001:8001 1001:4001 ts 3/100 > 4001:5001, ...
+        300 < ack 4001 sack 5001:8001 ts 4/205 > ... | ssthresh 5000
     echo and f rto together leave the window as it was [initial_window=6, frto=True]
         # the echo alone would give back an ssthresh without bound, which F-RTO makes the window
         300 > 6001:7001
