@@ -34,15 +34,15 @@ from sigmf.validate import validate
 
 from channel.replay import Outcome
 from channel.trace import TraceWriter
-from flowgraphs.phy import Phy, Received, Samples, SequenceGaps
+from flowgraphs.phy import Received, Samples, SequenceGaps
 
 _DATA, _META = ".sigmf-data", ".sigmf-meta"
 _RECORDER = "fadelab"
 _EXTENSION = {"name": "fadelab", "version": "1.0.0", "optional": True}
-#: bytes of a sample of the types read and written here
+#: bytes of a sample of the types read here
 _SAMPLE_BYTES = {"cf32_le": 8, "ci16_le": 4}
 #: UHD's full scale of sc16
-_FULL_SCALE = 32_767
+FULL_SCALE = 32_767
 _BLOCK = 1 << 16
 
 
@@ -117,20 +117,6 @@ def finish(
     return meta
 
 
-def write(target: Path, samples: Samples, *, datatype: str = "cf32_le", **about: Any) -> Path:
-    """Write a whole recording; `about` are arguments of `finish`. Samples of ci16_le are clipped at full scale 1."""
-    if datatype == "ci16_le":
-        scaled = np.rint(np.ascontiguousarray(samples, np.complex128).view(np.float64) * _FULL_SCALE)
-        stored: NDArray[Any] = np.clip(scaled, -_FULL_SCALE, _FULL_SCALE).astype("<i2")
-    else:
-        stored = samples.astype("<c8")
-    try:
-        data_path(target).write_bytes(stored.tobytes())
-    except OSError as error:
-        raise RecordingError(f"{data_path(target)}: {error.strerror}; choose another place") from None
-    return finish(target, datatype=datatype, **about)
-
-
 @dataclass(frozen=True, slots=True)
 class Recording:
     """An open recording; missing metadata are None or empty."""
@@ -197,17 +183,12 @@ class Recording:
         part = self._stored[start:stop]
         if self.datatype == "cf32_le":
             return part
-        return (part.astype(np.float32) / _FULL_SCALE).view(np.complex64)[:, 0]
+        return (part.astype(np.float32) / FULL_SCALE).view(np.complex64)[:, 0]
 
     def blocks(self, size: int = _BLOCK) -> Iterator[Samples]:
         """Yield the samples in blocks."""
         for start in range(0, len(self), size):
             yield self.samples(start, start + size)
-
-
-def decode(recording: Recording, phy: Phy) -> list[Received]:
-    """Return the frames in a recording, as a receiver decodes them."""
-    return list(phy.decode(recording.blocks()))
 
 
 def write_trace(path: Path, frames: Iterable[Received], *, rate_sps: float, link: str, producer: str) -> None:

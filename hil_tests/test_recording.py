@@ -10,7 +10,7 @@ from channel.replay import Outcome
 from channel.trace import read_trace
 from flowgraphs.phy import Received, SequenceGaps
 from flowgraphs.phys import make_phy
-from flowgraphs.recording import Recording, decode
+from flowgraphs.recording import Recording
 from hil_tests.bench import Bench
 from testbed.exports.source import timeline_of
 from tests.harness.live_runs import folder_of
@@ -43,7 +43,8 @@ def run(bench: Bench) -> Path:
 
 def decode_again(recording: Recording) -> list[Received]:
     assert recording.phy is not None
-    return decode(recording, make_phy(recording.phy, rate_sps=recording.rate_sps, **recording.phy_options))
+    phy = make_phy(recording.phy, rate_sps=recording.rate_sps, **recording.phy_options)
+    return list(phy.decode(recording.blocks()))
 
 
 @pytest.mark.parametrize("side", ["up", "down"])

@@ -18,9 +18,10 @@ from flowgraphs.air import Air
 from flowgraphs.frontend import FrontEndError, RadioSettings, Receiver, Transmitter
 from flowgraphs.phy import Samples
 from flowgraphs.recorder import record
-from flowgraphs.recording import Recording, RecordingError, meta_path, write
+from flowgraphs.recording import Recording, RecordingError, meta_path
 from flowgraphs.replayer import transmit
 from tests.harness.radios import CARRIER_HZ, RATE_SPS, needs_vusrp, on, quiet_air
+from tests.harness.recordings import write
 
 pytestmark = [needs_vusrp, pytest.mark.realtime, pytest.mark.light]
 

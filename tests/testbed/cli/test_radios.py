@@ -21,7 +21,6 @@ from flowgraphs.air import Air
 from flowgraphs.frontend import Receiver
 from flowgraphs.levels import path_gain_db
 from flowgraphs.phys import make_phy
-from flowgraphs.recording import write
 from flowgraphs.transceiver import Transceiver
 from hosts.kernel.ownership import Registry
 from testbed.cli import app
@@ -31,6 +30,7 @@ from testbed.running import unused
 from testbed.scenario.file import load
 from tests.harness.live_runs import ROOT, Capture, done, fadelab, finish, refused, start
 from tests.harness.radios import CARRIER_HZ, RATE_SPS, air_name, needs_vusrp, on, quiet_air
+from tests.harness.recordings import write
 from tests.harness.scenarios import scenario
 from tests.harness.waiting import wait_for
 from tests.hosts.harness import needs_network
