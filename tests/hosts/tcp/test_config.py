@@ -1,6 +1,6 @@
 """What a configuration may say."""
 
-from dataclasses import fields
+from dataclasses import fields, is_dataclass
 from typing import Any
 
 import pytest
@@ -8,6 +8,7 @@ import pytest
 from common.units import MS, SECOND
 from hosts.tcp import options
 from hosts.tcp.config import TcpConfig
+from hosts.tcp.profiles import USER_PROFILES
 
 #: RFC 9293 sections 3.7.1 and 3.8.6.3, RFC 7323, RFC 3042, RFC 5681 section 3.1 and 4.1, RFC 6298 section 2, RFC 896
 STANDARD: dict[str, Any] = {
@@ -28,6 +29,61 @@ def test_defaults_are_the_standards_and_all_else_is_off() -> None:
     defaults = {field.name: field.default for group in groups for field in fields(group)}
     assert {name: value for name, value in defaults.items() if value or name in STANDARD | CHOSEN} == STANDARD | CHOSEN
     assert (options.MAX_WINDOW_SCALE, options.MAX_UNSCALED_WINDOW) == (14, 65_535)
+
+
+#: Linux's TCP_INIT_CWND, TCP_DELACK_MIN, TCP_RTO_MIN (of the variance term, too), TCP_RTO_MAX, tcp_wmem
+LINUX: dict[str, Any] = {
+    "initial_window": 10, "delayed_ack_ns": 40 * MS, "min_rto_ns": 200 * MS, "granularity_ns": 200 * MS,
+    "max_rto_ns": 120 * SECOND, "receive_buffer": 4 << 20, "send_buffer": 4 << 20, "written_ahead": 64 << 10,
+    "forgiven_syns": 1,
+}  # fmt: skip
+#: Linux 2.4's TCP_DELACK_MAX, TCP_TIMEOUT_INIT, TCP_RTO_MIN, TCP_RTO_MAX
+OLD: dict[str, Any] = {
+    "delayed_ack_ns": 200 * MS, "initial_rto_ns": 3 * SECOND, "min_rto_ns": 200 * MS, "granularity_ns": 200 * MS,
+    "max_rto_ns": 120 * SECOND, "window_scaling": False, "timestamps": False,
+}  # fmt: skip
+#: 4.4BSD's: the first timeout, TCPTV_MIN, TCPTV_REXMTMAX, the slow clock and the fast one
+BSD: dict[str, Any] = {
+    "initial_window": 1, "initial_rto_ns": 6 * SECOND, "min_rto_ns": SECOND, "max_rto_ns": 64 * SECOND,
+    "tick_ns": SECOND // 2, "delayed_ack_ns": 200 * MS, "receive_buffer": 32 << 10, "window_scaling": False,
+    "timestamps": False, "limited_transmit": False, "ack_at_tick": True,
+}  # fmt: skip
+ROOMY: dict[str, Any] = {"receive_buffer": 1 << 20}
+SYSTEMS: dict[str, dict[str, Any]] = {
+    "modern": {**LINUX, "frto": True, "dsack": True},
+    "sack-eln": {**LINUX, **ROOMY, "max_rto_ns": 60 * SECOND, "send_buffer": 1 << 20, "written_ahead": None},
+    "bsd": BSD,
+    "reference": {**OLD, "initial_window": 1, "limited_transmit": False, "receive_buffer": 65_535},
+    "enhanced": {
+        **OLD,
+        "initial_window": 4,
+        "limited_transmit": True,
+        "window_scaling": True,
+        "daass": True,
+        "cbi": False,
+    },
+    "enhanced-cbi": {"cbi": True, "initial_window": 4},
+    "enhanced-no-daass": {"daass": False, "frto": True},
+    "slowlink-newreno": {**OLD, "initial_window": 2, "limited_transmit": False},
+    "slowlink-iw4": {**OLD, "initial_window": 4, "limited_transmit": False},
+    "slowlink-sack-lt": {**OLD, "initial_window": 2, "limited_transmit": True},
+    "slowlink-fack-lt": {**OLD, "initial_window": 2, "limited_transmit": True},
+    "lt-ecn": {**ROOMY, "ecn": True, "ecn_only": True, "adaptive_mss": False, "proactive_fec": False},
+    "lt-mss": {"adaptive_mss": True, "proactive_fec": False, "reactive_fec": False},
+    "lt-proactive": {"adaptive_mss": True, "proactive_fec": True, "reactive_fec": False},
+    "lt-reactive": {"adaptive_mss": True, "proactive_fec": False, "reactive_fec": True},
+    "lt-tcp": {**ROOMY, "adaptive_mss": True, "proactive_fec": True, "reactive_fec": True},
+    "sack": {**STANDARD, **ROOMY, "ecn": False},
+    "sack-ecn": {**ROOMY, "ecn": True},
+}
+
+
+@pytest.mark.parametrize(("name", "values"), SYSTEMS.items(), ids=SYSTEMS)
+def test_profiles_have_the_constants_of_their_systems_and_papers(name: str, values: dict[str, Any]) -> None:
+    config = USER_PROFILES[name].config
+    groups = [getattr(config, each.name) for each in fields(config) if is_dataclass(getattr(config, each.name))]
+    told = {each.name: getattr(group, each.name) for group in groups for each in fields(group) if each.name != "name"}
+    assert {key: told[key] for key in values} == values
 
 
 @pytest.mark.parametrize(
