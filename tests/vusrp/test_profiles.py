@@ -9,6 +9,7 @@ from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from tests.harness.radio_process import RadioProcess
@@ -46,7 +47,13 @@ class Family:
     #: samples of a packet by wire format
     packets: dict[str, int]
     link: float
-    refused: dict[str, str] = field(default_factory=dict)
+    #: a frequency, the step of the receive oscillator there, whether the channels of a board share it
+    oscillator: tuple[float, float]
+    time_source: str = "internal"
+    #: what the device arguments clock_source=external,time_source=external lead to
+    from_arguments: tuple[str, str] = ("internal", "internal")
+    product: str = ""
+    refused: list[tuple[str, str]] = field(default_factory=list)
 
 
 def _b2xx(board: str, subdevices: str, ends: list[str]) -> Family:
@@ -91,11 +98,124 @@ def _b2xx(board: str, subdevices: str, ends: list[str]) -> Family:
         ],
         packets={"sc16": 2040, "sc12": 2720, "sc8": 4080},
         link=500e6,
-        refused={"gpsdo": "gpsdo"},
+        # ad9361_device.cpp:_tune_helper: 80 MHz over 8388593, divided by 4 at 2.45 GHz
+        oscillator=(2450.1 * MEGA, 80 * MEGA / 8388593 / 4),
+        product=board,
+        refused=[("clock", "gpsdo"), ("time", "gpsdo")],
     )
 
 
-FAMILIES = {"b200": _b2xx("B200", "A:A", ["1"]), "b210": _b2xx("B210", "A:A A:B", ["2", "1"])}
+Gains = dict[str, tuple[float, float, float]]
+
+
+def _daughterboard(antennas: list[str], gains: Gains, band: tuple[float, float], bandwidth: float, *names: str) -> Side:
+    return Side(antennas, gains, band, (bandwidth, bandwidth), {"lo_locked"}, list(names))
+
+
+PGA0 = {"PGA0": (0.0, 31.5, 0.5)}
+RX, TX = ["TX/RX", "RX2", "CAL"], ["TX/RX", "CAL"]
+SBX, UBX = (400 * MEGA, 4400 * MEGA), (10 * MEGA, 6000 * MEGA)
+
+FAMILIES = {
+    "b200": _b2xx("B200", "A:A", ["1"]),
+    "b210": _b2xx("B210", "A:A A:B", ["2", "1"]),
+    # usrp2_impl.cpp, rx_dsp_core_200.cpp, db_sbx_common.cpp; manual, "USRP2 and N2x0 Series": 100 MHz, over even
+    # numbers for flat filters
+    "n210-sbx": Family(
+        device="USRP2 / N-Series Device",
+        board="N210r4",
+        subdevices="A:0",
+        rx=_daughterboard(
+            RX, PGA0 | {"ADC-digital": (0, 6, 0.5), "ADC-fine": (0, 0.5, 0.05)}, SBX, 40 * MEGA, "SBXv4 RX"
+        ),
+        tx=_daughterboard(TX, PGA0, SBX, 40 * MEGA, "SBXv4 TX"),
+        clocks=["internal", "external", "mimo"],
+        times=["none", "external", "_external_", "mimo"],
+        board_sensors={"ref_locked", "mimo_locked"},
+        master_clock=100 * MEGA,
+        rates=(100 * MEGA / 512, 50 * MEGA),
+        coerced=[
+            (2.5 * MEGA, 2.5 * MEGA, 100 * MEGA, False),
+            (3 * MEGA, 100 * MEGA / 33, 100 * MEGA, True),
+            (7.68 * MEGA, 100 * MEGA / 13, 100 * MEGA, True),
+            (60 * MEGA, 50 * MEGA, 100 * MEGA, False),
+            (0.3 * MEGA, 100 * MEGA / 332, 100 * MEGA, False),  # multiples of four from 256 on
+        ],
+        packets={"sc16": 363, "sc8": 726},
+        link=125e6,
+        # adf435x.hpp: 25 MHz over 4095
+        oscillator=(2450.001 * MEGA, 25 * MEGA / 4095),
+        time_source="none",
+        from_arguments=("internal", "none"),
+        refused=[("clock", "gpsdo"), ("time", "internal")],
+    ),
+    # x300_radio_control.cpp, ddc_block_control.cpp, db_ubx.cpp
+    "x310-ubx": Family(
+        device="X-Series Device",
+        board="X310",
+        subdevices="A:0 B:0",
+        rx=_daughterboard(RX, PGA0 | {"ADC-digital": (0, 6, 0.5)}, UBX, 160 * MEGA, "UBX RX", "UBX RX"),
+        tx=_daughterboard(TX, PGA0, UBX, 160 * MEGA, "UBX TX", "UBX TX"),
+        clocks=["internal", "external", "gpsdo"],
+        times=["internal", "external", "gpsdo"],
+        board_sensors={"ref_locked"},
+        master_clock=200 * MEGA,
+        rates=(200 * MEGA / 1020, 200 * MEGA),
+        coerced=[
+            (2.5 * MEGA, 2.5 * MEGA, 200 * MEGA, False),
+            (3 * MEGA, 200 * MEGA / 67, 200 * MEGA, True),
+            (7.68 * MEGA, 200 * MEGA / 26, 200 * MEGA, False),
+            (80 * MEGA, 100 * MEGA, 200 * MEGA, False),  # halfway between two factors: the lower one
+            (0.1 * MEGA, 200 * MEGA / 1020, 200 * MEGA, False),
+        ],
+        packets={"sc16": 1996},
+        link=10e9 / 8,
+        # max287x.hpp: 50 MHz over 4095
+        oscillator=(2450.001 * MEGA, 50 * MEGA / 4095),
+        from_arguments=("external", "external"),
+        product="X310",
+        refused=[("clock", "gpsdo"), ("time", "gpsdo")],
+    ),
+    # magnesium_constants.hpp, magnesium_radio_control.cpp, n3xx.py
+    "n310": Family(
+        device="N300-Series Device",
+        board="ni-n3xx-V1",
+        subdevices="A:0 A:1 B:0 B:1",
+        rx=Side(
+            ["TX/RX", "RX2", "CAL", "LOCAL"],
+            {"all": (0, 75, 0.5)},
+            (1 * MEGA, 6000 * MEGA),
+            (20 * MEGA, 100 * MEGA),
+            {"lo_locked", "lowband_lo_locked", "ad9371_lo_locked"},
+            ["Magnesium"] * 4,
+        ),
+        tx=Side(
+            ["TX/RX"],
+            {"all": (0, 65, 0.5)},
+            (1 * MEGA, 6000 * MEGA),
+            (20 * MEGA, 100 * MEGA),
+            {"lo_locked", "lowband_lo_locked", "ad9371_lo_locked"},
+            ["Magnesium"] * 4,
+        ),
+        clocks=["external", "internal", "gpsdo"],
+        times=["internal", "external", "gpsdo", "sfp0"],
+        board_sensors={"ref_locked", "gps_locked", "temp", "fan"},
+        master_clock=125 * MEGA,
+        rates=(125 * MEGA / 1020, 125 * MEGA),
+        coerced=[
+            (2.5 * MEGA, 2.5 * MEGA, 125 * MEGA, False),
+            (3 * MEGA, 125 * MEGA / 42, 125 * MEGA, False),
+            (5 * MEGA, 5 * MEGA, 125 * MEGA, True),
+            (7.68 * MEGA, 125 * MEGA / 16, 125 * MEGA, False),
+        ],
+        packets={"sc16": 2000},
+        link=10e9 / 8,
+        oscillator=(2450_100_000.7, 1.0),  # ad937x_device.cpp:tune, whole Hz
+        from_arguments=("external", "external"),
+        product="n310",
+        refused=[("time", "sfp0")],
+    ),
+}
 
 
 def test_every_profile_has_its_facts() -> None:
@@ -126,6 +246,7 @@ def test_names_and_ranges(name: str, device: RadioProcess) -> None:
     assert device.evaluate("usrp.get_time_sources(0)") == family.times
     assert set(device.evaluate("usrp.get_mboard_sensor_names(0)")) == family.board_sensors
     assert device.evaluate("usrp.get_mboard_sensor('ref_locked').to_bool()") is True
+    assert device.evaluate("[usrp.get_clock_source(0), usrp.get_time_source(0)]") == ["internal", family.time_source]
     for direction, side in (("rx", family.rx), ("tx", family.tx)):
         assert device.evaluate(f"usrp.get_{direction}_subdev_spec().to_string()") == family.subdevices
         assert device.evaluate(f"usrp.get_{direction}_num_channels()") == len(side.names)
@@ -151,14 +272,44 @@ def test_rates_before_and_after_they_are_set(name: str, device: RadioProcess) ->
     assert range_of(device, "get_rx_rates(0)")[0] == family.rates[0]
 
 
-def test_rates_become_those_that_the_family_has(name: str, bench: Bench) -> None:
-    for number, (asked, got, clock, warns) in enumerate(FAMILIES[name].coerced):
-        with closing(bench.family(name, serial=f"C{number}")) as radio:
-            radio.call("set_rx_rate", asked)
-            assert radio.call("get_rx_rate") == pytest.approx(got, rel=1e-12)
-            assert radio.call("get_master_clock_rate") == pytest.approx(clock, rel=1e-12)
-        assert ("is odd" in radio.said) is warns
-        assert ("does not support the requested RX sample rate" in radio.said) is (abs(got - asked) > 1)
+def test_rates_become_those_that_the_family_has(name: str, device: RadioProcess) -> None:
+    coerced = FAMILIES[name].coerced
+    for asked, got, clock, _ in coerced:
+        device.call("set_rx_rate", asked, 0)
+        assert device.call("get_rx_rate") == pytest.approx(got, rel=1e-12)
+        assert device.call("get_master_clock_rate") == pytest.approx(clock, rel=1e-12)
+    device.close()
+    assert device.said.count("is odd") == sum(warns for *_, warns in coerced)
+    warnings = device.said.count("does not support the requested RX sample rate")
+    assert warnings == sum(abs(got - asked) > 1 for asked, got, *_ in coerced)
+
+
+TUNED = "(lambda r: [r.actual_rf_freq, r.actual_dsp_freq])(usrp.set_{}_freq(uhd.types.TuneRequest({}), {}))"
+
+
+def test_the_oscillator_tunes_in_steps_and_the_dsp_takes_the_rest(name: str, device: RadioProcess) -> None:
+    family = FAMILIES[name]
+    wanted, step = family.oscillator
+    last = len(family.rx.names) - 1
+    before = device.evaluate(f"usrp.get_rx_freq({last})")
+    oscillator, dsp = device.evaluate(TUNED.format("rx", wanted, 0))
+    assert 0 < abs(wanted - oscillator) < step
+    assert oscillator / step == pytest.approx(round(oscillator / step), abs=1e-3)
+    assert oscillator - dsp == pytest.approx(wanted, abs=family.master_clock / 2**24)
+    oscillator, dsp = device.evaluate(TUNED.format("tx", wanted, 0))
+    assert oscillator + dsp == pytest.approx(wanted, abs=family.master_clock / 2**24)
+    # AD936x and AD9371 have one oscillator for both channels of a direction; daughterboards have their own
+    if last:
+        after = device.evaluate(f"usrp.get_rx_freq({last})")
+        assert after == (pytest.approx(wanted, abs=3) if name == "b210" else before)
+    if name == "n310":
+        assert device.evaluate("usrp.get_rx_freq(1)") == pytest.approx(wanted, abs=1)
+
+
+def test_sources_in_the_arguments_are_heeded_where_the_family_does(name: str, bench: Bench) -> None:
+    with closing(bench.family(name, args=",clock_source=external,time_source=external")) as radio:
+        sources = radio.evaluate("[usrp.get_clock_source(0), usrp.get_time_source(0)]")
+        assert tuple(sources) == FAMILIES[name].from_arguments
 
 
 def test_packets_hold_what_a_frame_of_the_link_does(name: str, device: RadioProcess) -> None:
@@ -167,11 +318,10 @@ def test_packets_hold_what_a_frame_of_the_link_does(name: str, device: RadioProc
         assert device.evaluate(f"usrp.get_rx_stream({args}).get_max_num_samps()") == samples
 
 
-def test_sources_that_are_not_fitted_are_refused(name: str, device: RadioProcess) -> None:
-    for source, says in FAMILIES[name].refused.items():
-        for kind in ("clock", "time"):
-            with pytest.raises(RuntimeError, match=says):
-                device.call(f"set_{kind}_source", source)
+def test_sources_that_are_not_there_are_refused(name: str, device: RadioProcess) -> None:
+    for kind, source in FAMILIES[name].refused:
+        with pytest.raises(RuntimeError, match=f"vusrp has no .*{source}"):
+            device.call(f"set_{kind}_source", source)
     with pytest.raises(RuntimeError, match="no clock source"):
         device.call("set_clock_source", "atomic")
 
@@ -179,7 +329,8 @@ def test_sources_that_are_not_fitted_are_refused(name: str, device: RadioProcess
 def test_find_and_probe_name_the_product(name: str, programs: Programs) -> None:
     family = FAMILIES[name]
     found = programs.run("uhd_find_devices", "--args", f"{programs.args},profile={name}")
-    assert re.findall(r"product: (\S+)", found) == [family.board] * 2
+    assert re.findall(r"product: (\S+)", found) == [family.product] * 2 * bool(family.product)
+    assert re.findall(r"profile: (\S+)", found) == [name] * 2
     shown = programs.run("uhd_usrp_probe", "--args", f"{programs.args},profile={name}")
     assert f"Device: {family.device}" in shown
     assert f"Mboard: {family.board}" in shown
@@ -243,24 +394,8 @@ def test_a_master_clock_that_is_given_stays(bench: Bench) -> None:
     assert "does not support the requested RX sample rate" in radio.said
 
 
-def test_an_ad9361_tunes_in_steps_and_the_dsp_takes_the_rest(bench: Bench) -> None:
+def test_clock_source_can_be_set_where_the_arguments_do_nothing(bench: Bench) -> None:
     with closing(bench.family("b210")) as radio:
-        radio.call("set_rx_rate", 2.5e6)
-        radio.call("set_rx_rate", 2.5e6, 1)
-        tuned = "(lambda r: [r.actual_rf_freq, r.actual_dsp_freq])(usrp.set_rx_freq(uhd.types.TuneRequest(2.4501e9)))"
-        oscillator, dsp = radio.evaluate(tuned)
-        step = 80e6 / 8388593 / 4  # at 2.45 GHz the synthesizer is divided by four
-        assert 0 < 2.4501e9 - oscillator < step
-        assert (oscillator / step) == pytest.approx(round(oscillator / step), abs=1e-3)
-        assert oscillator - dsp == pytest.approx(2.4501e9, abs=40e6 / 2**32)
-        # one oscillator for both receivers
-        assert radio.evaluate("usrp.get_rx_freq(1)") == pytest.approx(oscillator, abs=1e-3)
-        assert radio.evaluate("usrp.get_tx_freq(0)") == pytest.approx(100e6, abs=10)
-
-
-def test_clock_source_in_the_arguments_of_a_b210_does_nothing(bench: Bench) -> None:
-    with closing(bench.family("b210", args=",clock_source=external,time_source=external")) as radio:
-        assert radio.evaluate("[usrp.get_clock_source(0), usrp.get_time_source(0)]") == ["internal", "internal"]
         radio.call("set_clock_source", "external")
         assert radio.evaluate("usrp.get_clock_source(0)") == "external"
 
@@ -272,3 +407,50 @@ def test_usb_2_is_a_slower_link(bench: Bench) -> None:
     assert "exceeds the maximum capacity of the connection" in radio.said
     with pytest.raises(RuntimeError, match="no link wifi: take one of usb3, usb2"):
         bench.family("b210", serial="V2", args=",link=wifi")
+
+
+# -- Ethernet --
+
+
+def test_the_master_clocks_of_the_ethernet_families(bench: Bench) -> None:
+    with closing(bench.family("x310-ubx", args=",master_clock_rate=184.32e6")) as radio:
+        radio.call("set_rx_rate", 7.68e6)
+        assert (radio.call("get_rx_rate"), radio.call("get_master_clock_rate")) == (7.68e6, 184.32e6)
+        radio.call("set_master_clock_rate", 200e6)
+        assert radio.call("get_master_clock_rate") == 184.32e6
+    with closing(bench.family("n310", serial="V2")) as radio:
+        radio.call("set_master_clock_rate", 153.6e6)
+        radio.call("set_rx_rate", 3.84e6)
+        assert (radio.call("get_rx_rate"), radio.call("get_master_clock_rate")) == (3.84e6, 153.6e6)
+    with closing(bench.family("n210-sbx", serial="V3", args=",master_clock_rate=52e6")) as radio:
+        assert radio.call("get_master_clock_rate") == 100e6
+    with pytest.raises(RuntimeError, match=r"master_clock_rate of profile x310-ubx must be one of 184\.32e6, 200e6"):
+        bench.family("x310-ubx", serial="V4", args=",master_clock_rate=100e6")
+
+
+def test_an_n210_counts_the_gains_of_board_and_converter(bench: Bench) -> None:
+    with closing(bench.family("n210-sbx")) as radio:
+        assert range_of(radio, "get_rx_gain_range(0)") == (0, 38)
+        assert radio.evaluate("[usrp.set_rx_gain(36.5, 0), usrp.get_rx_gain(0)][1]") == pytest.approx(36.5)
+        [device] = bench.air.devices()
+        assert device.rx[0].gain_db == pytest.approx(36.5)
+
+
+def test_gigabit_ethernet_has_smaller_packets(bench: Bench) -> None:
+    with closing(bench.family("x310-ubx", args=",link=1gbe")) as radio:
+        assert radio.open("rx") == 364
+
+
+def test_families_hear_each_other_at_the_levels_of_their_gains(bench: Bench) -> None:
+    """+10 dBm of a B210 at full gain, -60 dB, into an X310 that is full at -20 dBm with 20 dB."""
+    sender, receiver = bench.family("b210"), bench.family("x310-ubx", serial="V2")
+    for radio, direction in ((sender, "tx"), (receiver, "rx")):
+        radio.call(f"set_{direction}_rate", 1e6)
+        radio.tune(direction, 2e9)
+    sender.gain("tx", 69.75)  # -10 dBm
+    receiver.gain("rx", 20.0)
+    bench.air.set_link("V1", "V2", gain_db=-20)
+    sender.open("tx")
+    sender.send(np.full(5_000, 0.5, np.complex64), at=4_000)
+    heard = receiver.listen(5_000, at=4_000)[0]
+    assert np.abs(heard[1_000:4_000]) == pytest.approx(np.full(3_000, 0.5 * 10 ** (-10 / 20)), rel=1e-3)

@@ -11,7 +11,7 @@ namespace fadelab {
 
 // A synthesizer from 6 to 12 GHz on 80 MHz over 8388593 steps, divided by a power of 2; the fraction is cut off
 // (common/ad9361_driver/ad9361_device.cpp:_tune_helper).
-inline double ad9361_oscillator_hz(double hz) {
+inline double ad9361_oscillator_hz(double hz, double /*master_clock_hz*/) {
     constexpr double kReference_hz = 80e6;
     constexpr double kModulus = 8388593.0;
     double divider = 2.0;
@@ -72,6 +72,7 @@ inline Profile b2xx(const std::string& product, std::vector<Port> ports) {
     one.master_clock.automatic = true;  // b200_impl.cpp:b200_impl, auto_tick_rate
     one.master_clock.halved_by_two = true;  // b200_impl.cpp:enforce_tick_rate_limits
     one.default_rate_sps = 1e6;             // rx_dsp_core_3000.cpp:DEFAULT_RATE
+    one.nearest = Nearest::kRate;           // rx_dsp_core_3000.cpp:set_host_rate
     one.dsp_bits = 32;                      // cores/dsp_core_utils.cpp:get_freq_and_freq_word
     one.board_sensors = {"ref_locked"};
     one.clock_sources = {"internal", "external", "gpsdo"};  // b200_impl.cpp:b200_impl

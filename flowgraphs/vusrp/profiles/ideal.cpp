@@ -34,7 +34,7 @@ Profile ideal() {
     one.master_clock.default_hz = 200e6;
     one.master_clock.range_hz = {1e6, 250e6, 1.0};
     one.default_rate_sps = 1e6;
-    one.nearest_factor = true;
+    one.nearest = Nearest::kHigherFactor;
     one.board_sensors = {"ref_locked"};
     one.clock_sources = {"internal", "external"};
     one.time_sources = {"none", "internal", "external"};

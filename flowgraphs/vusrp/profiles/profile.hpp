@@ -39,6 +39,7 @@ struct Direction {
     std::vector<std::string> antennas;
     std::string antenna;  // until another is chosen
     std::vector<GainElement> gains;
+    std::vector<GainElement> codec_gains;  // of the converter, lower in priority
     // Level at the connector of a sample of amplitude 1, with all gains 0. A transmitter's rises with its gain, a
     // receiver's falls with it.
     double full_scale_dbm;
@@ -46,8 +47,9 @@ struct Direction {
     Range freq_hz;
     double default_freq_hz;
     // The frequency that the local oscillator gets for one within the range; null: the range's step says it.
-    double (*oscillator_hz)(double hz);
-    bool shared_oscillator;  // one for all channels of the direction
+    double (*oscillator_hz)(double hz, double master_clock_hz);
+    bool shared_oscillator;  // one for all channels of a daughterboard
+    std::string connection = "IQ";
     Range bandwidth_hz;      // accepted; what it does to a signal is an impairment's business
     double default_bandwidth_hz;
     std::vector<std::string> sensors;      // of a front end
@@ -57,9 +59,14 @@ struct Direction {
     int halfbands;      // filters that each take a factor of 2; a factor that is left odd is warned of. 0: no warning
     std::string codec;       // its name
     unsigned board_id;       // of the daughterboard; 0: none
+    int dsp_spans = 1;       // how many master clocks wide the range of its frequency is
     std::size_t packet_octets;   // of samples in a packet
     std::size_t packet_samples;  // at most, whatever the wire format
 };
+
+// What a requested rate becomes. The nearest rate favours lower ones; between two factors, the nearest is the higher or
+// the lower one.
+enum class Nearest { kRate, kHigherFactor, kLowerFactor };
 
 struct MasterClock {
     double default_hz;
@@ -68,7 +75,7 @@ struct MasterClock {
     // Follows the sample rates that have been set, as long as no program has chosen one: the largest 2^n times their
     // least common multiple.
     bool automatic;
-    bool fixed;                // set when the device is opened, and then no more
+    bool fixed;                // what the device was opened with, for good
     bool halved_by_two;        // a streamer of two channels halves the highest master clock
 };
 
@@ -84,6 +91,7 @@ struct Link {
     std::string name;
     double octets_per_second;  // each way; 0: no limit
     int usb_version;           // 0: not USB
+    std::size_t packet_octets = 0;  // of samples in a packet, where the link and not the direction limits them
 };
 
 // Left for the flaws of a signal; all zero is a perfect device.
@@ -93,8 +101,8 @@ struct Profile {
     std::string name;     // profile=...
     std::string product;  // in a found address; empty: no such entry
     std::string device;
-    std::string board;
-    std::string codename;
+    std::string board;     // its name; one that ends with '-' goes on with the serial number
+    std::string codename;  // empty: no such node
     std::vector<std::pair<std::string, std::string>> eeprom;    // of the mainboard, besides name and serial number
     std::vector<std::pair<std::string, std::string>> versions;  // nodes of the mainboard
     std::vector<Port> ports;
@@ -102,12 +110,12 @@ struct Profile {
     Direction tx;
     MasterClock master_clock;
     double default_rate_sps;
-    // A request becomes the rate with the nearest factor; otherwise the nearest rate, which favours lower ones.
-    bool nearest_factor;
+    Nearest nearest;
     int dsp_bits;  // of the frequency word; 0: any frequency
     std::vector<std::string> board_sensors;
     std::vector<std::string> clock_sources;
     std::vector<std::string> time_sources;
+    std::string default_time_source = "internal";
     std::vector<std::string> not_fitted;  // sources that are on offer and refused
     bool heeds_clock_source;  // the device arguments clock_source and time_source
     std::vector<Link> links;  // the first is the default

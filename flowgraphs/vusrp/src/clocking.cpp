@@ -40,12 +40,21 @@ uhd::meta_range_t rates(const Direction& direction, double master_clock_hz) {
 }
 
 int factor(const Profile& profile, const Direction& direction, double master_clock_hz, double rate_sps) {
-    if (profile.nearest_factor) {
-        const double nearest = std::round(master_clock_hz / rate_sps);
-        const auto most = static_cast<double>(direction.factors.front().most);
-        return static_cast<int>(std::clamp(nearest, static_cast<double>(direction.factors.back().least), most));
+    if (profile.nearest == Nearest::kRate) {
+        return static_cast<int>(std::lround(master_clock_hz / rates(direction, master_clock_hz).clip(rate_sps, true)));
     }
-    return static_cast<int>(std::lround(master_clock_hz / rates(direction, master_clock_hz).clip(rate_sps, true)));
+    const double wanted = master_clock_hz / rate_sps;
+    int nearest = direction.factors.front().most;
+    double least_error = std::abs(nearest - wanted);
+    for (const Factors& factors : direction.factors) {
+        for (int one = factors.most; one >= factors.least; one -= factors.step) {
+            const double error = std::abs(one - wanted);
+            const bool tie = error == least_error && profile.nearest == Nearest::kLowerFactor;
+            if (error < least_error || tie) nearest = one;
+            least_error = std::min(error, least_error);
+        }
+    }
+    return nearest;
 }
 
 std::optional<std::string> warning(const Direction& direction, bool tx, int factor) {

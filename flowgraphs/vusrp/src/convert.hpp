@@ -95,8 +95,9 @@ inline std::size_t wire_octets(const std::string& wire) {
 }
 
 // The most samples of a packet.
-inline std::size_t packet_samples(const Direction& direction, const std::string& wire) {
-    return std::min(direction.packet_octets / wire_octets(wire), direction.packet_samples);
+inline std::size_t packet_samples(const Direction& direction, const Link& link, const std::string& wire) {
+    const std::size_t octets = link.packet_octets > 0 ? link.packet_octets : direction.packet_octets;
+    return std::min(octets / wire_octets(wire), direction.packet_samples);
 }
 
 }  // namespace fadelab

@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 #include <set>
 #include <utility>
 
@@ -78,7 +79,7 @@ double nearest_gain_db(const GainElement& element, double db) {
 double nearest_word_hz(double hz, double master_clock_hz, int bits) {
     if (bits == 0) return hz;
     const double step_hz = std::ldexp(master_clock_hz, -bits);
-    return step_hz * std::round(std::remainder(hz, master_clock_hz) / step_hz);
+    return step_hz * std::round(hz / step_hz);
 }
 
 template <typename Streams>
@@ -99,6 +100,7 @@ Device::Device(std::shared_ptr<Radio> radio) : radio_(std::move(radio)) {
     _tree->create<std::string>("/name").set(profile().device);
     for (const bool tx : {false, true}) {
         oscillators_hz_[tx].assign(radio_->channels(), radio_->direction(tx).default_freq_hz);
+        gains_db_[tx].resize(radio_->channels());
     }
     add_mboard();
     add_time();
@@ -151,8 +153,9 @@ bool Device::recv_async_msg(uhd::async_metadata_t& message, double timeout) {
 }
 
 void Device::add_mboard() {
-    _tree->create<std::string>(kMboard / "name").set(profile().board);
-    _tree->create<std::string>(kMboard / "codename").set(profile().codename);
+    const std::string& board = profile().board;
+    _tree->create<std::string>(kMboard / "name").set(board.back() == '-' ? board + radio_->serial() : board);
+    if (!profile().codename.empty()) _tree->create<std::string>(kMboard / "codename").set(profile().codename);
     uhd::usrp::mboard_eeprom_t eeprom;
     eeprom["name"] = radio_->air().name();
     eeprom["serial"] = radio_->serial();
@@ -164,10 +167,10 @@ void Device::add_mboard() {
     if (link.octets_per_second > 0.0) _tree->create<double>(kMboard / "link_max_rate").set(link.octets_per_second);
     if (link.usb_version > 0) _tree->create<int>(kMboard / "usb_version").set(link.usb_version);
     // Every time source has the air's whole seconds.
-    add_source("clock", profile().clock_sources, [this](const std::string& source) {
+    add_source("clock", "internal", profile().clock_sources, [this](const std::string& source) {
         radio_->set_external_reference(source != "internal");
     });
-    add_source("time", profile().time_sources, [](const std::string&) {});
+    add_source("time", profile().default_time_source, profile().time_sources, [](const std::string&) {});
     for (const bool tx : {false, true}) {
         auto& mapping = _tree->create<std::vector<std::size_t>>(kMboard / (prefix(tx) + "_chan_dsp_mapping"));
         const subdev_spec_t all = all_front_ends(profile());
@@ -179,7 +182,7 @@ void Device::add_mboard() {
     }
 }
 
-void Device::add_source(const std::string& kind, const std::vector<std::string>& sources,
+void Device::add_source(const std::string& kind, const std::string& first, const std::vector<std::string>& sources,
                         std::function<void(const std::string&)> select) {
     _tree->create<std::vector<std::string>>(kMboard / (kind + "_source") / "options").set(sources);
     _tree->create<std::string>(kMboard / (kind + "_source") / "value")
@@ -194,7 +197,7 @@ void Device::add_source(const std::string& kind, const std::vector<std::string>&
             return source;
         })
         .add_coerced_subscriber(std::move(select))
-        .set("internal");
+        .set(first);
 }
 
 void Device::add_sensor(const fs_path& path, const std::string& name) {
@@ -203,9 +206,12 @@ void Device::add_sensor(const fs_path& path, const std::string& name) {
         sensor.set_publisher([] { return sensor_value_t("temp", 42.0, "C"); });
     } else if (name == "rssi") {
         sensor.set_publisher([] { return sensor_value_t("RSSI", -100.0, "dB"); });
+    } else if (name == "fan") {
+        sensor.set_publisher([] { return sensor_value_t("cooling fan", 0, "rpm"); });
     } else {
-        const std::string label = name == "lo_locked" ? "LO" : "Ref";
-        sensor.set_publisher([label] { return sensor_value_t(label, true, "locked", "unlocked"); });
+        const std::string label = name == "ref_locked" ? "Ref" : name == "mimo_locked" ? "MIMO" : "LO";
+        const bool locked = name != "mimo_locked" && name != "gps_locked";
+        sensor.set_publisher([label, locked] { return sensor_value_t(label, locked, "locked", "unlocked"); });
     }
 }
 
@@ -257,7 +263,7 @@ void Device::add_front_end(bool tx, std::size_t channel) {
     const Port& port = profile().ports[channel];
     const fs_path path = front_end_path(tx, channel);
     _tree->create<std::string>(path / "name").set(tx ? port.tx_name : port.rx_name);
-    _tree->create<std::string>(path / "connection").set("IQ");
+    _tree->create<std::string>(path / "connection").set(direction.connection);
     _tree->create<bool>(path / "enabled").set(true);
     _tree->create<bool>(path / "use_lo_offset").set(false);
     for (const std::string& name : direction.sensors) add_sensor(path / "sensors", name);
@@ -276,14 +282,16 @@ void Device::add_front_end(bool tx, std::size_t channel) {
     const meta_range_t freqs = meta_range(direction.freq_hz);
     _tree->create<meta_range_t>(path / "freq/range").set(freqs);
     _tree->create<double>(path / "freq/value")
-        .set_coercer([freqs, &direction](double hz) {
+        .set_coercer([this, freqs, &direction](double hz) {
             const double clipped = freqs.clip(hz, true);
-            return direction.oscillator_hz == nullptr ? clipped : direction.oscillator_hz(clipped);
+            if (direction.oscillator_hz == nullptr) return clipped;
+            return direction.oscillator_hz(clipped, radio_->master_clock_hz());
         })
         .set_publisher([this, tx, channel] { return oscillators_hz_[tx][channel]; })
-        .add_coerced_subscriber([this, tx, channel, &direction](double hz) {
+        .add_coerced_subscriber([this, tx, channel, &direction, &board = port.board](double hz) {
             for (std::size_t other = 0; other < radio_->channels(); ++other) {
-                if (other != channel && !direction.shared_oscillator) continue;
+                const bool shared = direction.shared_oscillator && profile().ports[other].board == board;
+                if (other != channel && !shared) continue;
                 oscillators_hz_[tx][other] = hz;
                 tune(tx, other);
             }
@@ -295,19 +303,24 @@ void Device::add_front_end(bool tx, std::size_t channel) {
         .set_coercer([bandwidths](double hz) { return bandwidths.clip(hz); })
         .set(direction.default_bandwidth_hz);
 
-    for (const GainElement& element : direction.gains) {
-        _tree->create<meta_range_t>(path / "gains" / element.name / "range").set(meta_range(element.db));
-        _tree->create<double>(path / "gains" / element.name / "value")
-            .set_coercer([&element](double db) { return nearest_gain_db(element, db); })
-            .set(element.db.first)
-            .add_coerced_subscriber([this, tx, channel, path, &direction](double) {
-                double total_db = 0.0;
-                for (const GainElement& one : direction.gains) {
-                    total_db += _tree->access<double>(path / "gains" / one.name / "value").get();
-                }
-                radio_->set_gain_db(tx, channel, total_db);
-            });
-    }
+    const fs_path codec = kMboard / (prefix(tx) + "_codecs") / port.board;
+    for (const GainElement& element : direction.gains) add_gain(tx, channel, path, element);
+    for (const GainElement& element : direction.codec_gains) add_gain(tx, channel, codec, element);
+}
+
+// An element of a channel's gain: the level follows the sum of them all.
+void Device::add_gain(bool tx, std::size_t channel, const fs_path& path, const GainElement& element) {
+    _tree->create<meta_range_t>(path / "gains" / element.name / "range").set(meta_range(element.db));
+    auto& elements = gains_db_[tx][channel];
+    const std::size_t index = elements.size();
+    elements.push_back(element.db.first);
+    _tree->create<double>(path / "gains" / element.name / "value")
+        .set_coercer([&element](double db) { return nearest_gain_db(element, db); })
+        .set(element.db.first)
+        .add_coerced_subscriber([this, tx, channel, index, &elements](double db) {
+            elements[index] = db;
+            radio_->set_gain_db(tx, channel, std::accumulate(elements.begin(), elements.end(), 0.0));
+        });
 }
 
 void Device::add_dsp(bool tx, std::size_t channel) {
@@ -318,10 +331,10 @@ void Device::add_dsp(bool tx, std::size_t channel) {
     _tree->create<double>(path / "rate/value")
         .set_coercer([this, tx, channel](double sps) { return radio_->set_rate_sps(tx, channel, sps); })
         .set_publisher([this, tx, channel] { return radio_->rate_sps(tx, channel); });
-    const auto freqs = [this] {
-        const double half = radio_->master_clock_hz() / 2;
+    const auto freqs = [this, spans = radio_->direction(tx).dsp_spans] {
+        const double clock_hz = radio_->master_clock_hz();
         const int bits = profile().dsp_bits;
-        return meta_range_t(-half, half, bits == 0 ? 0.0 : std::ldexp(2.0 * half, -bits));
+        return meta_range_t(-spans * clock_hz / 2, spans * clock_hz / 2, bits == 0 ? 0.0 : std::ldexp(clock_hz, -bits));
     };
     _tree->create<meta_range_t>(path / "freq/range").set_publisher(freqs);
     _tree->create<double>(path / "freq/value")

@@ -39,9 +39,10 @@ private:
     void add_time();
     void add_dboards();
     void add_sensor(const uhd::fs_path& path, const std::string& name);
-    void add_source(const std::string& kind, const std::vector<std::string>& sources,
+    void add_source(const std::string& kind, const std::string& first, const std::vector<std::string>& sources,
                     std::function<void(const std::string&)> select);
     void add_front_end(bool tx, std::size_t channel);
+    void add_gain(bool tx, std::size_t channel, const uhd::fs_path& path, const GainElement& element);
     void add_dsp(bool tx, std::size_t channel);
     void tune(bool tx, std::size_t channel);
     const Profile& profile() const { return radio_->profile(); }
@@ -52,7 +53,9 @@ private:
     std::vector<std::shared_ptr<TxStream>> tx_streams();
 
     std::shared_ptr<Radio> radio_;
-    std::vector<double> oscillators_hz_[2];  // of each channel: receiving, transmitting
+    // Of each channel, receiving and transmitting: the local oscillator, and the elements of the gain.
+    std::vector<double> oscillators_hz_[2];
+    std::vector<std::vector<double>> gains_db_[2];
     std::mutex mutex_;  // of what follows
     std::vector<std::weak_ptr<RxStream>> rx_streams_;
     std::vector<std::weak_ptr<TxStream>> tx_streams_;

@@ -90,7 +90,8 @@ const Link& link_of(const device_addr_t& address, const Profile& family) {
 
 // Throws AirError for one that the family does not have; nothing where the address leaves it open.
 std::optional<double> master_clock_of(const device_addr_t& address, const Profile& family) {
-    if (!address.has_key("master_clock_rate")) return std::nullopt;
+    // a device that has one master clock takes no notice of the argument
+    if (!address.has_key("master_clock_rate") || family.master_clock.choices_hz.size() == 1) return std::nullopt;
     const auto hz = address.cast<double>("master_clock_rate", 0.0);
     const MasterClock& clock = family.master_clock;
     const auto megahertz = [](double one) {
@@ -205,11 +206,10 @@ device_addr_t address_of(const device_addr_t& hint, const std::string& air, cons
     const std::string name = hint.get("profile", "ideal");
     const auto known = profile_names();
     if (std::find(known.begin(), known.end(), name) == known.end()) return address;
-    if (const Profile& family = profile(name); !family.product.empty()) {
-        address["profile"] = name;
-        address["name"] = air;
-        address["product"] = family.product;
-    }
+    if (name == "ideal") return address;
+    address["profile"] = name;
+    address["name"] = air;
+    if (const Profile& family = profile(name); !family.product.empty()) address["product"] = family.product;
     return address;
 }
 

@@ -48,6 +48,13 @@ Radio::Radio(Air air, const Profile& profile, const Link& link, std::optional<do
 
 double Radio::set_master_clock_hz(double hz) {
     const std::lock_guard lock(mutex_);
+    if (profile_.master_clock.fixed) {
+        if (hz != master_clock_hz_) {
+            UHD_LOG_WARNING("VUSRP", "the master clock stays at " << master_clock_hz_ / 1e6 << " MHz: give another one by "
+                                                                  << "the argument master_clock_rate");
+        }
+        return master_clock_hz_;
+    }
     set_clock(master_clock(profile_.master_clock, hz), ppm_);
     for (const bool tx : {false, true}) {
         for (std::size_t channel = 0; channel < channels(); ++channel) {

@@ -16,8 +16,8 @@ using uhd::stream_cmd_t;
 // Samples waited for at a time, far below the lag that is an overflow.
 constexpr std::int64_t kMostAwaited = 16384;
 
-std::size_t packet_size(const uhd::stream_args_t& args, const Direction& direction) {
-    const std::size_t most = packet_samples(direction, args.otw_format);
+std::size_t packet_size(const uhd::stream_args_t& args, const Radio& radio) {
+    const std::size_t most = packet_samples(radio.direction(false), radio.link(), args.otw_format);
     return std::clamp<std::size_t>(args.args.cast<std::size_t>("spp", most), 1, most);
 }
 
@@ -27,7 +27,7 @@ RxStream::RxStream(std::shared_ptr<Radio> radio, const uhd::stream_args_t& args,
     : radio_(std::move(radio)),
       channels_(std::move(channels)),
       format_(args, radio_->profile().wires),
-      packet_size_(packet_size(args, radio_->direction(false))),
+      packet_size_(packet_size(args, *radio_)),
       scratch_(packet_size_),
       grid_(radio_->grid(false, channels_.front())) {
     for (const std::size_t channel : channels_) {

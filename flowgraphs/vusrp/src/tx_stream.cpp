@@ -22,7 +22,7 @@ TxStream::TxStream(std::shared_ptr<Radio> radio, const uhd::stream_args_t& args,
     : radio_(std::move(radio)),
       channels_(std::move(channels)),
       format_(args, radio_->profile().wires),
-      packet_size_(packet_samples(radio_->direction(true), args.otw_format)),
+      packet_size_(packet_samples(radio_->direction(true), radio_->link(), args.otw_format)),
       next_burst_policy_(args.args.get("underflow_policy", "next_packet") == "next_burst"),
       grid_(radio_->grid(true, channels_.front())) {
     Air& air = radio_->air();
