@@ -54,6 +54,14 @@ class FrontEndError(RuntimeError):
     """A radio that does not answer, or a setting that it refuses; one line."""
 
 
+class LostRadioError(FrontEndError):
+    """A running radio that gives no more samples; one line.
+
+    Its flowgraph cannot be ended: gr-uhd would talk to the device, and an exception there aborts the process. So the
+    process must end by `os._exit`.
+    """
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FrontEndOptions:
     """Settings of a USRP beside sample rate, carriers and gains; none or empty: the device's own."""

@@ -42,8 +42,7 @@ def record(
         stall = f"USRP {settings.args!r}: no samples"
         wait_for(sink, wanted, progress, stall, ": check that it is still connected")
     finally:
-        end(top)
-        receiver.close()
+        # before the end of the flowgraph, in which gr-uhd talks to the device: a lost one may abort the process
         sink.close()
         meta = finish(
             target,
@@ -53,4 +52,6 @@ def record(
             hardware=f"{settings.args}, gain {receiver.gain_db:g} dB",
             gaps=max(gaps.num_tags() - 1, 0),
         )
+        end(top)
+        receiver.close()
     return meta

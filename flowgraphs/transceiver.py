@@ -24,7 +24,8 @@ import numpy as np
 from gnuradio import blocks, gr
 from numpy.typing import NDArray
 
-from flowgraphs.frontend import RadioSettings, Receiver, Transmitter, end
+from flowgraphs.failures import failed_thread
+from flowgraphs.frontend import LostRadioError, RadioSettings, Receiver, Transmitter, end
 from flowgraphs.gaps import Lost, SampleGaps
 from flowgraphs.native import native
 from flowgraphs.phy import Constellation, Phy, Received
@@ -32,6 +33,9 @@ from flowgraphs.recording import data_path, finish
 
 #: samples that the level meter takes at a time
 _METER_SAMPLES = 16_384
+#: a receiver without new samples for so many calls of `check`, 50 ms apart, is lost. Calls, not time: a process that
+#: the machine stopped for a second has not lost its radio
+_STILL_CHECKS = 20
 
 
 @dataclass(slots=True)
@@ -86,6 +90,8 @@ class Transceiver(gr.top_block):
         self._phy_options = phy_options
         #: taken of the box, but not received by the caller yet
         self._taken: deque[Received] = deque()
+        #: samples at the last call of `check`, and calls since without a new one
+        self._samples = self._still = 0
         self._frames: list[Received] = []
         self._gaps = SampleGaps(self.rx.block.get_samp_rate())
         self._started = datetime.now(UTC)
@@ -169,14 +175,34 @@ class Transceiver(gr.top_block):
         for sample, at_s in self._meter.beginnings(self._gaps.count + 1):
             self._gaps.handle(sample, at_s)
 
+    def check(self) -> None:
+        """Raise LostRadioError when the device is gone; to be called every 50 ms.
+
+        gr-uhd's source asks for ever a device that sends nothing; an unplugged USB device fails its thread.
+        """
+        samples = self.rx.block.nitems_written(0)
+        self._still = 0 if samples > self._samples else self._still + 1
+        self._samples = samples
+        thread = failed_thread()
+        if thread is not None or self._still >= _STILL_CHECKS:
+            fault = "no samples for 1 s" if thread is None else f"its thread {thread} has failed"
+            raise LostRadioError(f"USRP {self.settings.args!r}: {fault}: check its cable and power")
+
     def close(self) -> None:
         """End the flowgraph and release the radio."""
         end(self)
         self.tx.close()
         self.rx.close()
+        self._finish()
+        self._box.close()
+
+    def abandon(self) -> None:
+        """Complete the recording, and leave the flowgraph of a lost radio alone."""
+        self._finish()
+
+    def _finish(self) -> None:
         while self.receive() is not None:
             pass
-        self._box.close()
         if self._record is not None:
             self._file.close()
             finish(

@@ -22,10 +22,11 @@ from random import Random
 
 from common.sides import STATIONS
 from common.units import MS
+from flowgraphs.frontend import LostRadioError
 from hosts.jsonlines import MessageReader, run_child, unexpected, write_message
 from hosts.kernel.namespaces import run_in
 from hosts.kernel.tap import Tap
-from hosts.messages import Go, LossEvents, Ready, Started, StationChange, StationConfig, Stop, ToProcess, Watch
+from hosts.messages import Error, Go, LossEvents, Ready, Started, StationChange, StationConfig, Stop, ToProcess, Watch
 from linklayer.filters.filter import Guess, Loss
 from linklayer.link import Link
 from linklayer.station_counts import StationFinal
@@ -228,6 +229,14 @@ def serve(reader: MessageReader, config: StationConfig, pending: list[ToProcess]
     with suppress(PermissionError):
         # threads that are started from here on inherit it
         os.setpriority(os.PRIO_PROCESS, 0, _NICE)
+    try:
+        _serve(reader, config, pending)
+    except LostRadioError as error:
+        write_message(Error(text=str(error)))
+        os._exit(2)
+
+
+def _serve(reader: MessageReader, config: StationConfig, pending: list[ToProcess]) -> None:
     with ExitStack() as stack:
         process = StationProcess(config, stack, reader)
         with suppress(PermissionError):
@@ -238,7 +247,11 @@ def serve(reader: MessageReader, config: StationConfig, pending: list[ToProcess]
         if not process.plan.tier.radio:
             # the cores make no reference cycles, and a collection would delay frames; GNU Radio makes cycles
             gc.disable()
-        process.loop.run()
+        try:
+            process.loop.run()
+        except LostRadioError:
+            write_message(process.final())
+            raise
         write_message(process.final())
 
 

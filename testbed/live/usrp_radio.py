@@ -18,7 +18,8 @@ from typing_extensions import override
 
 from channel.hop import Hop
 from common.sides import SIDES, Side, other
-from flowgraphs.frontend import RadioSettings
+from flowgraphs.failures import park_failed_threads
+from flowgraphs.frontend import LostRadioError, RadioSettings
 from flowgraphs.gain import GainControl
 from flowgraphs.phy import Phy
 from flowgraphs.phys import make_phy
@@ -161,7 +162,11 @@ class OnAirRadio(HopRadio):
         return airtime_ns
 
     def _check_receiver(self, now: int) -> None:
-        """Count overflows and underflows as late events, and keep the receiver's level in range."""
+        """Count overflows and underflows as late events, and keep the receiver's level in range.
+
+        Raises LostRadioError.
+        """
+        self._transceiver.check()
         counters = self._transceiver.counters()
         late = counters.overflows + counters.underflows
         lost_ns, self._lost_ns = counters.lost_ns - self._lost_ns, counters.lost_ns
@@ -208,11 +213,16 @@ def open_transceiver(plan: Plan, side: Side, device: str, recording: Path | None
     check_capacity(plan, phy)
     settings = settings_of(plan, side, device)
     transceiver = Transceiver(settings, phy, record=recording, phy_options=options)
+    park_failed_threads()
     transceiver.start()
+    end = transceiver.close
     try:
         yield transceiver
+    except LostRadioError:
+        end = transceiver.abandon
+        raise
     finally:
-        transceiver.close()
+        end()
 
 
 def settings_of(plan: Plan, side: Side, device: str) -> RadioSettings:

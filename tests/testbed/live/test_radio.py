@@ -3,18 +3,21 @@
 A loaded machine may be late, so `on_time` is not asked for here; what is decoded does not depend on it.
 """
 
+import itertools
 import socket
 from collections.abc import Sequence
 from pathlib import Path
 from statistics import fmean, stdev
+from typing import Any
 
 import pytest
 from scipy import stats
 
 from channel.replay import Outcome
 from channel.trace import read_trace
+from flowgraphs.recording import Recording
 from telemetry.parquet import read_records
-from testbed.live.children import ChildError
+from testbed.live.children import Child, ChildError
 from testbed.paths import root
 from testbed.results.summary import Summary
 from testbed.running import run_once
@@ -22,6 +25,7 @@ from testbed.scenario.file import load
 from tests.harness.live_runs import folder_of, run_all
 from tests.harness.radios import needs_vusrp, needs_wifi
 from tests.harness.scenarios import scenario
+from tests.harness.steered import ENDLESS
 from tests.hosts.harness import needs_network
 
 pytestmark = [*needs_network, needs_vusrp]
@@ -84,6 +88,32 @@ def test_trace_has_every_received_and_missed_frame(run: Summary, side: str) -> N
     assert (trace.link, trace.producer) == (side, "fadelab vusrp")
     # in white noise the robust header outlives the payload
     assert side == "down" or trace.outcome.count(Outcome.PAYLOAD) > trace.outcome.count(Outcome.MISSED)
+
+
+@pytest.mark.parametrize(
+    ("how", "fault"), [("silent", "no samples for 1 s"), ("thrown", r"its thread thrower\d+ has failed")]
+)
+def test_lost_radio_ends_the_run_in_one_line_with_complete_records(
+    how: str, fault: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def child(name: str, module: str, **options: Any) -> Child:
+        return Child(name, "tests.harness.unplugged_station" if name == "station st" else module, **options)
+
+    monkeypatch.setenv("UNPLUGGED", how)
+    monkeypatch.setattr("testbed.live.live_run.Child", child)
+    endless = scenario(
+        tier="vusrp", channel={"rate_bps": 2_000_000, "delay_ms": 15}, radio={"record": True}, workloads=ENDLESS
+    )
+    line = rf"station st: USRP 'type=vusrp,.*': {fault}: check its cable and power"
+    with pytest.raises(ChildError, match=f"^{line}$"):
+        run_once(endless, tmp_path, lambda progress: None)
+    [folder] = tmp_path.iterdir()
+    heard = sum(outcome is Outcome.OK for outcome in read_trace(folder / "trace-down.parquet").outcome)
+    # of the hundred after which it is lost (unplugged_station.py), but for those before the run's time 0
+    assert heard > 50
+    assert Recording.read(folder / "iq-down.sigmf-meta").duration_s > 1
+    for side, measurement in itertools.product(("up", "down"), ("phy", "link")):
+        assert [row for row in read_records(folder, measurement) if row["link"] == side]
 
 
 @needs_wifi

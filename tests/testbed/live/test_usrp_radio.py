@@ -62,6 +62,7 @@ class Transceiver:
     rx: Receiver = field(default_factory=Receiver)
     lost: DeviceCounters = field(default_factory=DeviceCounters)
     peak: float = -30.0
+    checks: int = 0
 
     def send(self, frame: bytes) -> None:
         ahead = sum(burst.ends_at > self.now for burst in self.bursts)
@@ -85,6 +86,9 @@ class Transceiver:
 
     def lost_before(self, received: Received) -> Lost:
         return Lost()
+
+    def check(self) -> None:
+        self.checks += 1
 
     @property
     def frames(self) -> list[bytes]:
@@ -361,3 +365,9 @@ def test_wifi_in_another_scenario_is_refused_once() -> None:
         check_phy(resolve(offered("mtu=1459", remedy)))
         with pytest.raises(FadelabError, match=r"not 1494: set mtu to 1459$"):
             check_phy(resolve(offered("mtu=1460", remedy)))
+
+
+def test_the_radio_is_asked_every_fifty_milliseconds_whether_it_is_there() -> None:
+    onair, transceiver = radio()
+    drive(onair, transceiver, START + 1000 * MS)
+    assert transceiver.checks == 21
