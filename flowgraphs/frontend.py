@@ -207,6 +207,30 @@ class _Half:
                 f"USRP {settings.args!r}: its other half moved the {half} to {hz / 1e6:.6f} MHz: choose other carriers"
             )
 
+    def about(self) -> dict[str, Any]:
+        """Return what the device says of itself and of this half: names, serial numbers, and the settings in force."""
+        block = self.block
+        temperatures = (
+            (name, sensor(name))
+            for names, sensor in (
+                (block.get_sensor_names(), block.get_sensor),
+                (block.get_mboard_sensor_names(0), lambda name: block.get_mboard_sensor(name, 0)),
+            )
+            for name in names
+            if name.startswith("temp")
+        )
+        return {
+            **{key: value for key, value in block.get_usrp_info().items() if value},
+            "master_clock_hz": block.get_clock_rate(0),
+            "clock_source": block.get_clock_source(0),
+            "rate_sps": block.get_samp_rate(),
+            "carrier_hz": block.get_center_freq(),
+            "gain_db": block.get_gain(),
+            "bandwidth_hz": block.get_bandwidth(),
+            "antenna": block.get_antenna(),
+            **{f"{name}_c": sensor.to_real() for name, sensor in temperatures},
+        }
+
     def close(self) -> None:
         """Release the device, and end a sink's event thread. Afterwards only the gain figures can be used."""
         del self.block

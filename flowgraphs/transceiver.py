@@ -113,6 +113,10 @@ class Transceiver(gr.top_block):
             if (task / "comm").read_text().rstrip("\n") in names:
                 os.sched_setscheduler(int(task.name), os.SCHED_RR, os.sched_param(priority))
 
+    def about(self) -> dict[str, Any]:
+        """Return what the device says of itself and of both halves."""
+        return {"args": self.settings.args, "tx": self.tx.about(), "rx": self.rx.about()}
+
     def send(self, frame: bytes) -> None:
         """Queue one frame for transmission."""
         self._box.send(frame)

@@ -138,6 +138,9 @@ class Stop:
 class Started:
     """A station's radio runs, and its TAP exists."""
 
+    #: what the radio, if any, says of itself
+    radio: Mapping[str, Any] = field(default_factory=dict)
+
 
 @dataclass(frozen=True, slots=True)
 class Ready:

@@ -99,6 +99,12 @@ class PhyRecord:
     per: float | None
     #: modulation and code of the newest received frame, as in "qpsk", "qpsk golay2412" or "qam16-3/4"
     mode: str | None = None
+    #: mean power of the frames, relative to full scale
+    rssi_dbfs: float | None = None
+    #: the receiver's gain now
+    rx_gain_db: float | None = None
+    #: gaps in the received samples since the start
+    overflows: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

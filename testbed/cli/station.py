@@ -42,19 +42,21 @@ def station(
     Start the other station, with the other --as, on this machine or another.
     """
     import json
+    from collections.abc import Mapping
     from dataclasses import asdict
     from datetime import UTC, datetime
+    from typing import Any
 
     from rich.console import Console
 
     from common.sides import SIDES, STATIONS
-    from hosts.messages import FromProcess, Ready
+    from hosts.messages import FromProcess, Ready, Started
     from linklayer.schemes import SCHEMES
     from linklayer.station_counts import StationReport
     from telemetry.records import PhyRecord
     from testbed.live.standalone import run_station
     from testbed.observers import database_or_none, open_influx
-    from testbed.results.show import rate
+    from testbed.results.show import radio_warnings, rate, warn
     from testbed.scenario.file import load
     from testbed.scenario.resolver import resolve
 
@@ -73,6 +75,7 @@ def station(
     database = open_influx(influx, token_file)
     sink = database_or_none(database, loaded, run_name or folder.name, out, complain, lists=False)
     told_s = 0.0
+    radio: Mapping[str, Any] = {}
     snr_db: float | None = None
 
     def up() -> None:
@@ -83,8 +86,10 @@ def station(
         console.print(f"station {role}: {device}, TAP {tap}; Ctrl-C ends it", highlight=False)
 
     def report(message: FromProcess) -> None:
-        nonlocal told_s, snr_db
+        nonlocal told_s, snr_db, radio
         match message:
+            case Started():
+                radio = message.radio
             case Ready():
                 console.print("link up")
             case PhyRecord() if message.snr_db is not None:
@@ -104,7 +109,9 @@ def station(
     final = run_station(
         resolve(loaded), side, device, tap=tap, folder=folder, seconds=seconds, up=up, sink=sink, report=report
     )
-    (folder / "station.json").write_text(json.dumps(asdict(final.counts) | asdict(final.lateness), indent=2) + "\n")
+    figures = asdict(final.counts) | asdict(final.lateness) | {"radio": radio}
+    (folder / "station.json").write_text(json.dumps(figures, indent=2) + "\n")
+    warn(*radio_warnings(folder))
     console.print(f"{folder}/  station.json, traces", highlight=False, soft_wrap=True)
 
 

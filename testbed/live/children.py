@@ -9,6 +9,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Sequence
+from pathlib import Path
 
 from common.closing import Closing
 from hosts.messages import Decoder, Error, FromProcess, ToProcess, encode
@@ -25,13 +26,15 @@ class ChildError(FadelabError):
 
 
 class Child:
-    """One process that speaks messages (hosts/jsonlines.py)."""
+    """One process that speaks messages (hosts/jsonlines.py); its stderr goes to `log`, if it has any."""
 
-    def __init__(self, name: str, module: str, *, pass_fds: Sequence[int] = ()) -> None:
+    def __init__(self, name: str, module: str, *, pass_fds: Sequence[int] = (), log: Path | None = None) -> None:
         self.name = name
+        self._log = log
         # the checkout, then the user's own path: GNU Radio modules may be in another folder
         python_path = os.pathsep.join(filter(None, (str(root()), os.environ.get("PYTHONPATH"))))
-        self._stderr = tempfile.TemporaryFile()  # noqa: SIM115 - closed in `end`
+        # closed in `end`
+        self._stderr = tempfile.TemporaryFile() if log is None else log.open("w+b")  # noqa: SIM115
         self._process = subprocess.Popen(
             [sys.executable, "-m", module],
             stdin=subprocess.PIPE,
@@ -103,6 +106,8 @@ class Child:
         except subprocess.TimeoutExpired:
             self._process.kill()
             self._process.wait()
+        if self._log is not None and os.fstat(self._stderr.fileno()).st_size == 0:
+            self._log.unlink(missing_ok=True)
         self._stderr.close()
 
 

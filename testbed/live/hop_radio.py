@@ -8,7 +8,8 @@ reported as a bad channel.
 
 from abc import abstractmethod
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
 
 from channel.errors import Fate
 from channel.hop import Arrival, Hop
@@ -46,6 +47,10 @@ class HopRadio(Radio):
 
     def run_in_real_time(self, priority: int) -> None:
         """Let the radio's own threads run in real time (sched(7)), if it has any. Raises PermissionError."""
+
+    def about(self) -> Mapping[str, Any]:
+        """Return what the radio says of itself, for the run's manifest."""
+        return {}
 
     @property
     def unheard(self) -> int:

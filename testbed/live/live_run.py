@@ -27,6 +27,7 @@ from hosts.messages import (
     Pause,
     Ready,
     SplitConfig,
+    Started,
     StationChange,
     StationConfig,
     Stop,
@@ -41,7 +42,7 @@ from testbed.live.children import Child, ChildError, ChildGroup
 from testbed.live.media import Wiring, medium_of
 from testbed.paths import bpf_objects
 from testbed.results.ground_truth import Confusion, GuessScore, LossGuessMerger
-from testbed.results.store import RunFolder
+from testbed.results.store import RunFolder, station_log
 from testbed.results.summary import Summary, joined_record, summarize
 from testbed.run_hooks import NO_HOOKS, ProgressMeter, RunHooks, Show
 from testbed.scenario.run_plan import Plan
@@ -149,7 +150,9 @@ class _LiveRun:
 
     def _start_stations(self, group: ChildGroup) -> None:
         for side, wiring in self._wirings.items():
-            child = group.add(Child(f"station {STATIONS[side]}", "testbed.live.station_process", pass_fds=wiring.fds))
+            name = STATIONS[side]
+            log = station_log(self._folder.path, name)
+            child = group.add(Child(f"station {name}", "testbed.live.station_process", pass_fds=wiring.fds, log=log))
             self._sides[child.name] = side
             self._stations[side] = child
 
@@ -240,6 +243,9 @@ class _LiveRun:
 
     def _handle_message(self, child: Child, message: FromProcess) -> None:
         match message:
+            case Started():
+                if message.radio:
+                    self._folder.note_radio(STATIONS[self._sides[child.name]], message.radio)
             case Ready():
                 self._ready.add(child.name)
             case Done():

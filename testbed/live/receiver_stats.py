@@ -78,6 +78,7 @@ class ReceiverStats:
             evm_db=_mean(received.evm_db for received in fresh),
             cfo_hz=_mean(received.cfo_hz for received in fresh),
             mode=fresh[-1].mode if fresh else None,
+            rssi_dbfs=_mean(received.rssi_db for received in fresh),
             per=(missed + sum(not received.crc_ok for received in fresh)) / sent if sent else None,
         )
 

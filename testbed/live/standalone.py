@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
-from common.sides import Host, Side
+from common.sides import STATIONS, Host, Side
 from hosts.kernel.bpf.eln import Eln, needs_eln
 from hosts.kernel.profiles import applied_here, kernel_profile, user_profile
 from hosts.kernel.tap import inherited_device
@@ -26,6 +26,7 @@ from testbed.errors import FadelabError
 from testbed.live.children import Child, ChildError, ChildGroup
 from testbed.live.signals import ended_by_sigterm
 from testbed.paths import bpf_objects
+from testbed.results.store import station_log
 from testbed.results.summary import link_record
 from testbed.scenario.run_plan import Plan
 
@@ -78,7 +79,8 @@ def run_station(
     except OSError as error:
         raise FadelabError(f"{folder}: cannot be made: {error.strerror}; choose another --out") from None
     with ended_by_sigterm(), ChildGroup() as group:
-        child = group.add(_start_with_tun("station", "testbed.live.station_process", tun))
+        log = station_log(folder, STATIONS[side])
+        child = group.add(_start_with_tun("station", "testbed.live.station_process", tun, log))
         start = secrets.randbits(64)
         config = StationConfig(
             scenario=plan.values,
@@ -164,14 +166,13 @@ def run_host(
             _end(group, child, handle_message)
 
 
-def _start_with_tun(name: str, module: str, tun: int | None) -> Child:
+def _start_with_tun(name: str, module: str, tun: int | None, log: Path | None = None) -> Child:
     """Start a process; give it the descriptor `tun`, if any, for itself: the interface ends with the process."""
-    if tun is None:
-        return Child(name, module)
     try:
-        return Child(name, module, pass_fds=(tun,))
+        return Child(name, module, pass_fds=() if tun is None else (tun,), log=log)
     finally:
-        os.close(tun)
+        if tun is not None:
+            os.close(tun)
 
 
 @contextmanager

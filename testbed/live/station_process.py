@@ -16,9 +16,11 @@ import gc
 import os
 import sys
 import time
+from collections.abc import Mapping
 from contextlib import ExitStack, suppress
 from pathlib import Path
 from random import Random
+from typing import Any
 
 from common.sides import STATIONS
 from common.units import MS
@@ -116,6 +118,10 @@ class StationProcess:
         """Let the loop's thread, which must be this one, and the radio's run in real time. Raises PermissionError."""
         os.sched_setscheduler(0, os.SCHED_RR | os.SCHED_RESET_ON_FORK, os.sched_param(_PRIORITY))
         self._radio.run_in_real_time(_PRIORITY)
+
+    def about_radio(self) -> Mapping[str, Any]:
+        """Return what the radio says of itself."""
+        return self._radio.about()
 
     def _watch_losses(self) -> None:
         """Report losses while packet filters guess at them; the losses of a real air are unknown."""
@@ -241,7 +247,7 @@ def _serve(reader: MessageReader, config: StationConfig, pending: list[ToProcess
         process = StationProcess(config, stack, reader)
         with suppress(PermissionError):
             process.run_in_real_time()
-        write_message(Started())
+        write_message(Started(radio=process.about_radio()))
         process.handle_messages(pending)
         gc.freeze()
         if not process.plan.tier.radio:

@@ -11,7 +11,9 @@ Left out: the fate of a frame on the air. A receiver notices a missed frame only
 from collections import deque
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from gnuradio import gr
 from typing_extensions import override
@@ -88,6 +90,10 @@ class OnAirRadio(HopRadio):
     def run_in_real_time(self, priority: int) -> None:
         self._transceiver.run_in_real_time(priority)
 
+    @override
+    def about(self) -> Mapping[str, Any]:
+        return self._transceiver.about()
+
     @property
     @override
     def unheard(self) -> int:
@@ -101,7 +107,11 @@ class OnAirRadio(HopRadio):
     @override
     def take_records(self, now: int, time_ns: int) -> Iterator[PhyRecord | PhyView]:
         if self._stats is not None:
-            yield self._stats.take_record(time_ns)
+            yield replace(
+                self._stats.take_record(time_ns),
+                rx_gain_db=self._transceiver.rx.gain_db,
+                overflows=self._transceiver.counters().overflows,
+            )
         if self._view is not None and (view := self._view.poll(now, time_ns)) is not None:
             yield view
 

@@ -1,7 +1,8 @@
 """The run store: one folder per run, sufficient to repeat the run and to draw all its plots.
 
 scenario.yaml   the scenario, with all defaults
-manifest.json   command, tier, seed, versions, kernel, start; once it runs, its epoch
+manifest.json   command, tier, seed, versions, kernel, start; once it runs, its epoch and what its radios are
+station-*.log   what the libraries of a station wrote to stderr, if anything
 *.parquet       records by measurement (telemetry/records.py), trace-up/-down: the channel traces
 summary.json    the result
 """
@@ -10,7 +11,7 @@ import json
 import os
 import platform
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from datetime import UTC, datetime
 from functools import cache
@@ -75,6 +76,11 @@ class RunFolder:
             self._manifest["command"] = list(command)
         self._write("manifest.json", self._manifest)
 
+    def note_radio(self, station: str, about: Mapping[str, Any]) -> None:
+        """Write what a station's radio says of itself."""
+        self._manifest.setdefault("radios", {})[station] = about
+        self._write("manifest.json", self._manifest)
+
     def began(self, epoch: datetime) -> None:
         """Write the wall-clock time of the run's time 0."""
         self._write("manifest.json", {**self._manifest, "epoch": epoch.isoformat(timespec="milliseconds")})
@@ -85,6 +91,11 @@ class RunFolder:
 
     def _write(self, name: str, values: dict[str, Any]) -> None:
         (self.path / name).write_text(json.dumps(values, indent=2) + "\n")
+
+
+def station_log(folder: Path, station: str) -> Path:
+    """Return the file in a run's folder for the stderr of a station."""
+    return folder / f"station-{station}.log"
 
 
 @cache

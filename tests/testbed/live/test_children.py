@@ -1,12 +1,13 @@
 """The processes of a run."""
 
 from ast import literal_eval
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
 from hosts.messages import FlowBroken
-from testbed.live.children import Child
+from testbed.live.children import Child, ChildError
 from testbed.paths import root
 
 
@@ -24,3 +25,14 @@ def test_python_path_of_a_child_is_checkout_then_users(tmp_path: Path, monkeypat
     assert isinstance(message, FlowBroken)
     path = literal_eval(message.error)
     assert path.index(str(root())) < path.index(str(tmp_path))
+
+
+def test_log_of_a_child_is_kept_unless_it_is_empty(tmp_path: Path) -> None:
+    for module, said in (("colorsys", ""), ("no_such_module_at_all", "No module named no_such_module_at_all")):
+        log = tmp_path / f"{module}.log"
+        child = Child("given", module, log=log)
+        with suppress(ChildError):
+            child.read()
+        child.end()
+        assert log.exists() is bool(said)
+        assert not said or said in log.read_text()

@@ -4,6 +4,7 @@ A loaded machine may be late, so `on_time` is not asked for here; what is decode
 """
 
 import itertools
+import json
 import socket
 from collections.abc import Sequence
 from pathlib import Path
@@ -70,6 +71,21 @@ def test_the_receiver_measures_what_was_set(run: Summary, side: str) -> None:
     assert fmean(snrs_db) == pytest.approx(SNR_DB, abs=1.5)
     assert fmean(cfos_hz) == pytest.approx(CFO_HZ[side], abs=mean_bound(cfos_hz))
     assert all(row["per"] is None or 0 <= row["per"] <= 1 for row in rows)
+    assert all(-60 < row["rssi_dbfs"] < 0 for row in rows if row["rssi_dbfs"] is not None)
+    assert all(0 <= row["rx_gain_db"] <= 60 and row["overflows"] >= 0 for row in rows)
+
+
+def test_manifest_tells_what_the_radios_are(run: Summary) -> None:
+    radios = json.loads((folder_of(run) / "manifest.json").read_text())["radios"]
+    assert sorted(radios) == ["bas", "st"]
+    for station, half in itertools.product(("st", "bas"), ("tx", "rx")):
+        about = radios[station][half]
+        assert (about["mboard_id"], about["mboard_serial"]) == ("vusrp", station.upper())
+        assert (about["master_clock_hz"], about["rate_sps"]) == (200e6, 2.5e6)
+        assert about["carrier_hz"] == (2.46e9 if (station, half) in (("st", "tx"), ("bas", "rx")) else 2.41e9)
+        assert about["antenna"] in ("TX/RX", "RX2")
+        assert 0 <= about["gain_db"] <= 60
+    assert not list(folder_of(run).glob("station-*.log"))
 
 
 @pytest.mark.parametrize("side", ["up", "down"])

@@ -51,12 +51,11 @@ def traced(path: Path, heard: list[tuple[Received, int]]) -> tuple[ReceiverStats
 
 def test_a_record_has_the_means_of_its_interval() -> None:
     stats = ReceiverStats("down", RATE_SPS, None)
-    stats.handle_frame(frame(0, mode="bpsk", snr_db=10.0, evm_db=-20.0, cfo_hz=100.0), Lost())
+    stats.handle_frame(frame(0, mode="bpsk", snr_db=10.0, evm_db=-20.0, cfo_hz=100.0, rssi_db=-20.0), Lost())
     stats.handle_frame(frame(1, snr_db=13.0, evm_db=-26.0, cfo_hz=-300.0, crc_ok=False), Lost())
     stats.handle_frame(frame(4, snr_db=16.0, mode="qam16"), Lost())
-    assert stats.take_record(7) == recorded(
-        PhyRecord, time_ns=7, link="down", snr_db=13.0, evm_db=-23.0, cfo_hz=-100.0, per=3 / 5, mode="qam16"
-    )
+    means = {"snr_db": 13.0, "evm_db": -23.0, "cfo_hz": -100.0, "rssi_dbfs": -20.0}
+    assert stats.take_record(7) == recorded(PhyRecord, time_ns=7, link="down", per=3 / 5, mode="qam16", **means)
     # the gap to the frame before lies in the interval of the one after
     stats.handle_frame(frame(6, snr_db=5.0), Lost())
     assert stats.take_record(8) == recorded(PhyRecord, time_ns=8, link="down", snr_db=5.0, per=0.5)

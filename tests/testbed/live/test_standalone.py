@@ -316,6 +316,7 @@ def test_stations_carry_packets_between_their_hosts_and_get_a_new_session_at_eac
         for folder in folders:
             final = json.loads((folder / "station.json").read_text())
             assert final["delivered"] > 0
+            assert final["radio"]["rx"]["mboard_serial"] == role
             # while ST was away, BAS's kernel may have sent what it sends by itself
             assert role == "bas" or final["residual_losses"] == 0
             assert Outcome.OK in read_trace(folder / f"trace-{far}.parquet").outcome
