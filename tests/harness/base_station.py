@@ -48,7 +48,7 @@ ACCESSES: tuple[Access, ...] = (Objects(), Octets())
 by_access = pytest.mark.parametrize("access", ACCESSES, ids=lambda access: type(access).__name__)
 #: both kinds of packets, and where numbers begin: before the wrap, and before the sign changes
 by_first = pytest.mark.parametrize(
-    ("access", "first"), [(ACCESSES[0], 2**31 - 2500), (ACCESSES[1], 2**32 - 2500)], ids=["objects-sign", "octets-wrap"]
+    ("access", "first"), [(ACCESSES[0], 2**31 - 2499), (ACCESSES[1], 2**32 - 2500)], ids=["objects-sign", "octets-wrap"]
 )
 
 

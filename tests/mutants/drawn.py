@@ -31,7 +31,7 @@ from tests.mutants.running import ERROR, KILLED, SURVIVED, Bench, Job, Outcome
 _TOOLS = ROOT / ".build" / "mutation"
 _RECORD = _TOOLS / "record"
 #: recorded time of the tests that a mutant meets in each round: s
-_FORKS_S, _FIRST_S, _SECOND_S = 20.0, 2.0, 25.0
+_FORKS_S, _FIRST_S, _SECOND_S = 15.0, 2.0, 20.0
 #: tests of what all modules declare, whichever lines they run
 _OF_DECLARATIONS = {
     "tests/test_values.py::test_dataclasses_are_frozen_but_for_counters_states_and_frames",

@@ -7,7 +7,7 @@ import pytest
 from tests.hosts.tcp.script import MakeScript, Script
 
 
-@pytest.fixture(params=[(1000, 5000), (2**32 - 3000, 2**32 - 2000)], ids=["plain", "wrapping"])
+@pytest.fixture(params=[(1000, 5000), (2**32 - 2999, 2**32 - 1999)], ids=["plain", "wrapping"])
 def script(request: pytest.FixtureRequest) -> MakeScript:
     """Make scripts of these initial sequence numbers."""
     iss, irs = request.param
