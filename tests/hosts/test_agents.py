@@ -98,6 +98,24 @@ def dies_after(survivors: int) -> Lose:
     return lambda direction, packet: next(left, None) is None
 
 
+def dies_with_data(survivors: int) -> Lose:
+    """Loses all from the first segment of new data after so many packets: that segment never arrives."""
+    late = dies_after(survivors)
+    sent: set[int] = set()
+    dead = False
+
+    def lose(direction: Direction, packet: bytes) -> bool:
+        nonlocal dead
+        segment, is_late = parse(packet), late(direction, packet)
+        new = direction == "up" and segment.length > 0 and segment.seq not in sent
+        if new:
+            sent.add(segment.seq)
+        dead |= new and is_late
+        return dead
+
+    return lose
+
+
 @by_tcp(("user:sack-ecn", "cubic-ecn"), ("cubic-ecn", "user:sack-ecn"), ("user:sack-ecn", "user:sack-ecn"))
 @pytest.mark.parametrize("loss", [0, LOSS])
 def test_both_ways_intact_with_every_option_agreed(net: Network, pair: Pair, loss: float) -> None:
@@ -263,7 +281,7 @@ def test_the_initial_window_is_the_profiles(net: Network, profile: str, count: i
 @by_tcp(LINUX, OURS)
 def test_a_dead_link_ends_in_bounded_time(net: Network, pair: Pair) -> None:
     work = [Bulk(duration_s=0.2, drain_s=0.1)]
-    with Bridge(net, dies_after(100)), agents(*configs(net, pair, work)) as started:
+    with Bridge(net, dies_with_data(100)), agents(*configs(net, pair, work)) as started:
         go(started)
         wait_for(lambda: started[1].all(FlowRecord))
         sent = started[0].wait_for(EndReport).result
