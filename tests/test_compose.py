@@ -295,6 +295,7 @@ def test_the_image_leaves_out_only_packages_there_are() -> None:
     assert len(left_out) == len(pattern.split("|"))
 
 
+@pytest.mark.slow
 def test_docker_compose_takes_the_files() -> None:
     if shutil.which("docker-compose") is None:
         pytest.skip("docker-compose is not installed")

@@ -77,7 +77,7 @@ def steps(pytest_args: Sequence[str], reports: Path, *, quick: bool = False) -> 
 
     # one more than there are cores, for some tests wait for processes and for time
     many = workers(cores() + 1)
-    parts = {"quick": many} if quick else {"parallel": many, "compiled": many, "light": workers(2), "realtime": ()}
+    parts = {"quick": many} if quick else {"parallel": many, "compiled": many, "light": many, "realtime": ()}
     return [
         Step("ruff check", (python, "-m", "ruff", "check", ".")),
         Step("ruff format", (python, "-m", "ruff", "format", "--check", ".")),

@@ -52,6 +52,7 @@ def made_up(monkeypatch: pytest.MonkeyPatch) -> papers.Paper:
     return PAPER
 
 
+@pytest.mark.slow
 def test_the_result_does_not_depend_on_the_number_of_workers() -> None:
     assert computed(workers=1) == computed(workers=2) == computed(workers=3)
     assert computed(first_seed=1) != computed(first_seed=2)
@@ -80,6 +81,7 @@ def test_unfinished_replications_count_as_infinite() -> None:
     assert asdict(result.ours) == {"p25": 1.25, "median": 1.5, "p75": 1.75}
 
 
+@pytest.mark.slow
 def test_error_of_worker_keeps_its_traceback() -> None:
     with pytest.raises(ZeroDivisionError) as raised:
         call_all(_inverse, [1, 2, 0, 4], workers=2)
@@ -91,11 +93,13 @@ def _inverse(number: int) -> float:
     return 1 / number
 
 
+@pytest.mark.slow
 def test_killed_worker_is_reported() -> None:
     with pytest.raises(WorkerError, match="was killed"):
         call_all(Die(), [1, 2, 3], workers=2)
 
 
+@pytest.mark.slow
 def test_ctrl_c_ends_the_workers(tmp_path: Path) -> None:
     program = (
         "import sys; from pathlib import Path; from testbed.cli import app; from testbed.papers import paper;"

@@ -1,9 +1,9 @@
 """Real-time tests on a busy machine: a pytest plugin that notices, waits for quiet and lets the test try again.
 
 A test is *real-time* when it is marked `net`, `radio`, `realtime` or `light` and not `patient`: what it asserts holds
-only while the machine keeps up. Such tests run alone; those marked `light`, which take little of it, run in pairs.
-Beside them a small process asks to be woken every few milliseconds. How late it wakes says how busy the machine is,
-whatever the test does or asserts.
+only while the machine keeps up. Such tests run alone; those marked `light`, which take little of it, run beside each
+other. Beside them a small process asks to be woken every few milliseconds. How late it wakes says how busy the machine
+is, whatever the test does or asserts.
 
 Rules kept
 - A failed real-time test is tried again only when the machine was busy: the probe woke `LATE_S` late, or a run of the
@@ -14,6 +14,8 @@ Rules kept
 - Each new attempt is listed at the end, with its reason.
 """
 
+import gc
+import re
 import time
 from collections.abc import Generator
 from functools import partial
@@ -39,6 +41,8 @@ _OF_CORES = ("channel", "common", "conformance", "hosts/engine", "hosts/tcp", "l
 _NOT_OF_CORES = ("conformance/test_options", "conformance/test_papers", "conformance/test_phys", "common/test_registry")
 #: marks of tests that `--part quick` leaves out
 _NOT_QUICK = ("patient", "slow")
+#: a file without one of these has no real-time tests, and their parts do not import it
+_NAMES_REALTIME = re.compile(r"\bmark\.(net|radio|realtime|light)\b|\b(needs_network|live_bench)\b")
 #: under this name a test's report carries what is said of it in the end
 _PROPERTY = "busy machine"
 
@@ -119,6 +123,36 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     )
 
 
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None, object, object]:
+    """Collect without looking for garbage: what is collected stays."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.enable()
+        gc.freeze()
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Spare a part the import of files that have none of its tests, unless they are named."""
+    if not collection_path.match("test_*.py") or _may_have(collection_path, config.getoption("--part")):
+        return None
+    named = (config.invocation_params.dir / word.split("::")[0] for word in config.args)
+    return None if collection_path in named else True
+
+
+def _may_have(file: Path, part: str | None) -> bool:
+    if part == "compiled":
+        return _is_of_cores(file.as_posix())
+    return part not in ("light", "realtime") or bool(_NAMES_REALTIME.search(file.read_text()))
+
+
+def _is_of_cores(path: str) -> bool:
+    of_cores = any(f"tests/{core}/" in path for core in _OF_CORES)
+    return of_cores and not any(f"tests/{other}.py" in path for other in _NOT_OF_CORES)
+
+
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Keep the tests of the chosen part, and allow real-time ones another attempt."""
@@ -132,6 +166,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         if IS_COMPILED and _marked(item, "interpreted"):
             item.add_marker(pytest.mark.skip(reason="needs interpreted cores"))
         if is_realtime(item):
+            if not _may_have(item.path, "realtime"):
+                raise pytest.UsageError(f"{item.path}: has real-time tests, but does not name their mark")
             item.add_marker(pytest.mark.flaky(reruns=ATTEMPTS - 1, condition=partial(_excused, item)))
 
 
@@ -141,8 +177,7 @@ def _is_of(item: pytest.Item, part: str) -> bool:
     quick = not _marked(item, *_NOT_QUICK)
     if part == "compiled":
         quick &= not _marked(item, "interpreted")
-        of_cores = any(f"tests/{core}/" in item.nodeid for core in _OF_CORES)
-        return quick and of_cores and not any(f"tests/{other}.py" in item.nodeid for other in _NOT_OF_CORES)
+        return quick and _is_of_cores(item.nodeid)
     return part == "parallel" or (part == "quick" and quick)
 
 

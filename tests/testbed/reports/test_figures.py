@@ -82,6 +82,7 @@ def fingerprint(*texts: str) -> str:
     ],
     ids=["reference", "two keys", "no sweep"],
 )
+@pytest.mark.slow
 def test_figures_are_what_they_were(changes: dict[str, Any], names: int, expected: str, tmp_path: Path) -> None:
     drawn = list(figures.figures(made(tmp_path, **changes)))
     for picture in drawn:

@@ -105,6 +105,7 @@ def test_paired_test_sees_small_effects_in_scattered_pairs() -> None:
     assert better.interval.low > 0
 
 
+@pytest.mark.slow
 def test_false_alarms_are_as_rare_as_stated() -> None:
     rng = random.Random(5)
     alarms = 0
