@@ -355,7 +355,7 @@ def test_text_follows_one_octet_through_loss_and_repair(
     packet = timeline.packets[lost.packet or 0]
     words = ("--format", "text", "--octet", str(packet.offset))
     lines = done(capsys, "export", runs["slacp"].folder, *words).splitlines()
-    octets = f"octets {packet.offset} to {packet.offset + packet.length - 1}"
+    octets = f"octets {packet.offset} to {(packet.offset or 0) + (packet.length or 0) - 1}"
     assert f"packet {packet.number} ({octets}" in lines[0]
     assert "leaves the sender's host" in lines[0]
     assert any(f"frame {lost.number} sent" in line and "fate erased" in line for line in lines)
