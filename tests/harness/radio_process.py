@@ -101,9 +101,11 @@ class Radio:
         """Return what the device's time was at the last whole second of the air."""
         return int(self._usrp.get_time_last_pps().to_ticks(self._rate))
 
-    def open(self, direction: str, channels: Iterable[int] = (0,), cpu: str = "fc32", args: str = "") -> int:
+    def open(
+        self, direction: str, channels: Iterable[int] = (0,), cpu: str = "fc32", args: str = "", wire: str = "sc16"
+    ) -> int:
         """Make the streamer of one direction; return the most samples of a packet."""
-        wanted = self._uhd.usrp.StreamArgs(cpu, "sc16")
+        wanted = self._uhd.usrp.StreamArgs(cpu, wire)
         wanted.channels = list(channels)
         wanted.args = args
         self._formats[direction] = cpu

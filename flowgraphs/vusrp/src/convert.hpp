@@ -87,6 +87,37 @@ private:
     void (*to_host_)(const Sample*, std::size_t, void*, std::size_t, float);
 };
 
+// What a link's sample format leaves of samples (cores/rx_dsp_core_3000.cpp:setup, tx_dsp_core_3000.cpp:setup): 16, 12 or
+// 8 bits of each part, with the stream argument `peak` as the largest value of the shorter ones.
+class Quantiser {
+public:
+    // None: samples stay as they are.
+    Quantiser() = default;
+    explicit Quantiser(const uhd::stream_args_t& args) {
+        const int bits = args.otw_format == "sc8" ? 8 : args.otw_format == "sc12" ? 12 : 16;
+        if (args.otw_format == "fc32") return;
+        const double least_peak = std::ldexp(1.0, bits - 16);
+        const double peak = bits == 16 ? 1.0 : std::max(args.args.cast<double>("peak", 1.0), least_peak);
+        step_ = static_cast<float>(std::ldexp(peak, 16 - bits) / 32767.0);
+        lowest_ = -std::ldexp(1.0F, bits - 1);
+    }
+
+    void apply(Sample* samples, std::size_t n) const {
+        if (step_ == 0.0F) return;
+        constexpr float kWhole = 12582912.0F;  // 1.5 * 2^23: what is added to it loses its fraction
+        const float steps = 1.0F / step_;
+        auto* parts = reinterpret_cast<float*>(samples);
+        for (std::size_t i = 0; i < 2 * n; ++i) {
+            const float level = std::clamp(parts[i] * steps, lowest_, -1.0F - lowest_);
+            parts[i] = ((level + kWhole) - kWhole) * step_;
+        }
+    }
+
+private:
+    float step_ = 0.0F;  // 0: none
+    float lowest_ = 0.0F;
+};
+
 // Octets of a sample in a wire format.
 inline std::size_t wire_octets(const std::string& wire) {
     if (wire == "fc32") return 8;

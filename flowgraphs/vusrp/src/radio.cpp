@@ -113,6 +113,11 @@ void Radio::follow_rates() {
     }
 }
 
+void Radio::add_rx_load(double octets_per_second) {
+    const std::lock_guard lock(mutex_);
+    rx_load_ = rx_load_ + octets_per_second;
+}
+
 void Radio::set_freq_hz(bool tx, std::size_t channel, double freq_hz) {
     Tuner& tuner = *tuners_[tx][channel];
     air_.sleep_until(tuner.room_ns());

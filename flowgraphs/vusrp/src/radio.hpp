@@ -61,6 +61,10 @@ public:
     double rate_sps(bool tx, std::size_t channel) const { return rates_sps_[tx][channel]; }
     Grid grid(bool tx, std::size_t channel) const { return {rate_sps(tx, channel), ppm_}; }
 
+    // What all receive streams send over the link, in octets per second.
+    double rx_load() const { return rx_load_; }
+    void add_rx_load(double octets_per_second);
+
     void set_freq_hz(bool tx, std::size_t channel, double freq_hz);
     void set_gain_db(bool tx, std::size_t channel, double gain_db);
 
@@ -109,6 +113,7 @@ private:
     std::optional<uhd::time_spec_t> command_time_;
     std::atomic<double> rates_sps_[2][kChannels];
     std::atomic<bool> automatic_;
+    std::atomic<double> rx_load_{0.0};
     std::size_t widest_stream_ = 1;
     std::optional<double> chosen_sps_[2][kChannels];  // rates that the program has set, as it asked for them or got them
     std::optional<Tuner> tuners_[2][kChannels];

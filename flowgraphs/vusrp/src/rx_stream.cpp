@@ -16,6 +16,9 @@ using uhd::stream_cmd_t;
 // Samples waited for at a time, far below the lag that is an overflow.
 constexpr std::int64_t kMostAwaited = 16384;
 
+// Ours: what a device and its driver hold between them, as the 16 frames of a B2xx.
+constexpr double kLinkBuffer_octets = 130816.0;
+
 std::size_t packet_size(const uhd::stream_args_t& args, const Radio& radio) {
     const std::size_t most = packet_samples(radio.direction(false), radio.link(), args.otw_format);
     return std::clamp<std::size_t>(args.args.cast<std::size_t>("spp", most), 1, most);
@@ -27,6 +30,8 @@ RxStream::RxStream(std::shared_ptr<Radio> radio, const uhd::stream_args_t& args,
     : radio_(std::move(radio)),
       channels_(std::move(channels)),
       format_(args, radio_->profile().wires),
+      quantiser_(radio_->profile().quantises ? Quantiser(args) : Quantiser()),
+      sample_octets_(wire_octets(args.otw_format) * channels_.size()),
       packet_size_(packet_size(args, *radio_)),
       scratch_(packet_size_),
       grid_(radio_->grid(false, channels_.front())) {
@@ -36,7 +41,10 @@ RxStream::RxStream(std::shared_ptr<Radio> radio, const uhd::stream_args_t& args,
     go_idle();
 }
 
-RxStream::~RxStream() { radio_->air().set_receiving(channels_.front(), kNever); }
+RxStream::~RxStream() {
+    set_load(0.0);
+    radio_->air().set_receiving(channels_.front(), kNever);
+}
 
 bool RxStream::has(std::size_t channel) const {
     return std::find(channels_.begin(), channels_.end(), channel) != channels_.end();
@@ -107,6 +115,7 @@ std::size_t RxStream::deliver(const buffs_type& buffs, std::size_t filled, std::
     }
     for (std::size_t i = 0; i < channels_.size(); ++i) {
         antennas_[i].hear(grid_, next_tick_, n, scratch_.data());
+        quantiser_.apply(scratch_.data(), n);
         format_.to_host(scratch_.data(), n, buffs[i], filled);
     }
     next_tick_ += static_cast<std::int64_t>(n);
@@ -173,8 +182,36 @@ void RxStream::form_packet() {
         }
         return;
     }
+    if (link_is_full()) return;
     packet_left_ = packet_size_;
     if (end_tick_ != kNever) packet_left_ = std::min(packet_left_, static_cast<std::size_t>(end_tick_ - next_tick_));
+}
+
+// Whether the link has lost samples since the packet before: then they are skipped, as far as it takes to empty the buffer.
+bool RxStream::link_is_full() {
+    const double capacity = radio_->link().octets_per_second;
+    const double load = radio_->rx_load();
+    if (capacity == 0.0 || load <= capacity) return false;
+    const double share = capacity * load_ / load;
+    const auto packet = static_cast<double>(packet_size_ * sample_octets_);
+    backlog_ += packet * (1.0 - share / load_);
+    if (backlog_ < kLinkBuffer_octets) return false;
+    UHD_LOG_FASTPATH("O");
+    fail(rx_metadata_t::ERROR_CODE_OVERFLOW, radio_->time_of_tick(grid_, next_tick_));
+    const auto skipped = static_cast<std::int64_t>(backlog_ / share * grid_.rate_sps);
+    backlog_ = 0.0;
+    if (end_tick_ == kNever) {
+        next_tick_ += skipped;
+        radio_->air().set_receiving(channels_.front(), grid_.ns_of(next_tick_));
+    } else {
+        go_idle();
+    }
+    return true;
+}
+
+void RxStream::set_load(double octets_per_second) {
+    radio_->add_rx_load(octets_per_second - load_);
+    load_ = octets_per_second;
 }
 
 // Makes a command the active one, or says that it is late.
@@ -194,6 +231,7 @@ void RxStream::start(const Command& command, std::int64_t earliest_tick) {
     end_tick_ = command.samples == kNever ? kNever : tick + command.samples;
     first_packet_ = true;
     packet_left_ = packet_offset_ = 0;
+    set_load(grid_.rate_sps * static_cast<double>(sample_octets_));
     radio_->air().lead_at_least(grid_.ns_of(2 * kLookahead));
     radio_->air().set_receiving(channels_.front(), grid_.ns_of(next_tick_));
 }
@@ -234,6 +272,7 @@ void RxStream::end_command() {
 
 void RxStream::go_idle() {
     active_.reset();
+    set_load(0.0);
     packet_left_ = packet_offset_ = 0;
     radio_->air().set_receiving(channels_.front(), kIdle);
 }
@@ -254,6 +293,7 @@ void RxStream::follow_grid() {
     next_tick_ = grid.first_tick_at(grid_.ns_of(next_tick_));
     end_tick_ = left == kNever ? kNever : next_tick_ + left;
     grid_ = grid;
+    if (active_) set_load(grid_.rate_sps * static_cast<double>(sample_octets_));
 }
 
 }  // namespace fadelab

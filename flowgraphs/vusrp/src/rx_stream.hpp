@@ -7,6 +7,7 @@
 // - Samples are mixed in the caller's recv(), when their time is past; nothing is buffered. A packet is there when its
 //   last sample is.
 // - A program more than kMaxLag samples behind has lost what lies between: overflow, as from a full buffer.
+// - A link that carries less than the device samples loses the rest, in overflows of a buffer's length.
 // - Commands wait in a queue, as in a device: one that starts in the past is late, a chain that ends is broken.
 
 #pragma once
@@ -60,11 +61,15 @@ private:
     void go_idle();
     void fail(uhd::rx_metadata_t::error_code_t code, const uhd::time_spec_t& time);
     void follow_grid();
+    void set_load(double octets_per_second);
+    bool link_is_full();
     std::int64_t now_tick() const { return grid_.last_tick_at(radio_->air().now_ns()); }
 
     std::shared_ptr<Radio> radio_;
     std::vector<std::size_t> channels_;
     HostFormat format_;
+    Quantiser quantiser_;
+    std::size_t sample_octets_;  // on the link, of all channels
     std::size_t packet_size_;
     std::vector<Antenna> antennas_;
     std::vector<Sample> scratch_;
@@ -80,6 +85,8 @@ private:
     std::size_t packet_left_ = 0;    // samples of a packet; 0: none is formed
     std::size_t packet_offset_ = 0;  // of the next sample in it
     std::optional<uhd::rx_metadata_t> error_;
+    double load_ = 0.0;     // of the link, in octets per second
+    double backlog_ = 0.0;  // octets that the link has not carried
 };
 
 }  // namespace fadelab

@@ -14,6 +14,7 @@ using uhd::tx_metadata_t;
 
 constexpr std::size_t kMaxBursts = 1024;  // unfinished ones; a channel's other segments are for receivers that lag
 constexpr std::size_t kRoomAtOnce = 8 * 2040;  // samples of room that a long send() waits for, to wake less often
+constexpr std::int64_t kLinkAhead_ns = 1'000'000;  // that a link is ahead of send(), to wake less often
 constexpr std::int64_t kLockstepBuffer = kRingSamples / 2;
 
 }  // namespace
@@ -22,6 +23,8 @@ TxStream::TxStream(std::shared_ptr<Radio> radio, const uhd::stream_args_t& args,
     : radio_(std::move(radio)),
       channels_(std::move(channels)),
       format_(args, radio_->profile().wires),
+      quantiser_(radio_->profile().quantises ? Quantiser(args) : Quantiser()),
+      sample_octets_(wire_octets(args.otw_format) * channels_.size()),
       packet_size_(packet_samples(radio_->direction(true), radio_->link(), args.otw_format)),
       next_burst_policy_(args.args.get("underflow_policy", "next_packet") == "next_burst"),
       grid_(radio_->grid(true, channels_.front())) {
@@ -106,6 +109,7 @@ std::size_t TxStream::send_packets(std::unique_lock<std::mutex>& lock, const buf
     while (sent < n) {
         const std::size_t packet = std::min(n - sent, packet_size_);
         if (!wait_for_room(lock, packet, n - sent, begun_ns + timeout_ns)) break;
+        wait_for_link(lock, packet);
         if (dropping_) return n;
         if (sent == 0 && open_) {
             const bool later = time && radio_->tick_at(grid_, *time) > free_tick_;
@@ -144,6 +148,18 @@ bool TxStream::wait_for_room(std::unique_lock<std::mutex>& lock, std::size_t pac
         if (air.lockstep() && word == seen) air.reap();
         lock.lock();
     }
+}
+
+void TxStream::wait_for_link(std::unique_lock<std::mutex>& lock, std::size_t packet) {
+    Air& air = radio_->air();
+    const double capacity = radio_->link().octets_per_second;
+    if (capacity == 0.0 || air.lockstep()) return;
+    const double takes_ns = static_cast<double>(packet * sample_octets_) / capacity * kSecond_ns;
+    link_free_ns_ = std::max(link_free_ns_, air.now_ns()) + static_cast<std::int64_t>(takes_ns);
+    if (link_free_ns_ - air.now_ns() < kLinkAhead_ns) return;
+    lock.unlock();
+    air.sleep_until(link_free_ns_);
+    lock.lock();
 }
 
 // The time of room for `n` more samples, or an earlier time to look again.
@@ -191,6 +207,7 @@ bool TxStream::write(const buffs_type& buffs, std::size_t offset, std::size_t n)
         for (std::size_t done = 0; done < n;) {
             const std::size_t run = std::min(n - done, kRingSamples - position % kRingSamples);
             format_.to_air(buffs[i], offset + done, run, ring + position % kRingSamples);
+            quantiser_.apply(ring + position % kRingSamples, run);
             done += run;
             position += run;
         }

@@ -8,6 +8,7 @@
 //   start of a timed burst, underflow (U) for a burst that ran dry. As in a device, the next packet starts
 //   anew, or the next burst with the stream argument underflow_policy=next_burst.
 // - Up to the profile's buffer of samples wait for their time; send() blocks when there are more.
+// - In real time, samples come no faster than the link carries them.
 // - Messages are made when the program sends or asks for them: there is no thread.
 
 #pragma once
@@ -61,6 +62,7 @@ private:
     bool wait_for_room(std::unique_lock<std::mutex>& lock, std::size_t packet, std::size_t left,
                        std::int64_t deadline_ns);
     std::int64_t room_ns(std::size_t n) const;
+    void wait_for_link(std::unique_lock<std::mutex>& lock, std::size_t packet);
     bool begin(const std::optional<uhd::time_spec_t>& time);
     bool write(const buffs_type& buffs, std::size_t offset, std::size_t n);
     void leave_open_burst();
@@ -72,6 +74,8 @@ private:
     std::shared_ptr<Radio> radio_;
     std::vector<std::size_t> channels_;
     HostFormat format_;
+    Quantiser quantiser_;
+    std::size_t sample_octets_;  // on the link, of all channels
     std::size_t packet_size_;
     bool next_burst_policy_;
 
@@ -84,6 +88,7 @@ private:
     bool dropping_ = false;  // until the next burst
     bool replaced_ = false;
     Grid grid_;
+    std::int64_t link_free_ns_ = 0;  // air time when the link has carried all that was sent
     std::int64_t free_tick_ = 0;                        // the earliest tick of the next sample
     std::optional<uhd::tx_metadata_t> start_of_burst_;  // given without samples; applies to the next samples
 };
