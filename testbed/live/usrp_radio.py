@@ -2,8 +2,9 @@
 
 Rules: the scenario's rate, delay and errors are applied to a frame before it is transmitted, as on every tier; the
 radio's own losses come on top. Airtime counts towards the modelled delay. The radio holds two frames at a time, or as
-many as last a few milliseconds. A gap in the received samples and samples sent too late count as late
-events, and the time of lost samples as late time.
+many as last a few milliseconds. Where the device's acknowledgements tell that bursts take longer than their airtime,
+the frames in it are given more time to leave, so that its backlog does not grow. A gap in the received samples and
+samples sent too late count as late events, and the time of lost samples as late time.
 
 Left out: the fate of a frame on the air. A receiver notices a missed frame only by the sequence number of the next.
 """
@@ -43,6 +44,12 @@ LEAD_NS = 2_000_000
 _LOW_NS = 2 * LEAD_NS
 #: and then more than two frames, as long as they are work for no longer
 _HIGH_NS = 3 * LEAD_NS
+#: an acknowledgement that has not come so long after a frame has left means that it has not left
+_BEHIND_NS = 10_000_000
+#: or, even later, that the message was lost
+_UNHEARD_NS = 100_000_000
+#: the frames in a device that is behind get so much more time, less than it is behind, lest it run dry
+_MORE_NS = 2_500_000
 _LEVEL_INTERVAL_NS = 50_000_000
 #: the virtual USRP's default, and that of many real ones: their sample rates are whole fractions of it
 _MASTER_CLOCK_HZ = 200_000_000
@@ -73,6 +80,12 @@ class OnAirRadio(HopRadio):
         self._stats, self._view = stats, view
         #: times at which the frames in the radio leave it
         self._leaves_at: deque[int] = deque()
+        #: of frames that the device has not acknowledged: the same less the time that was given until then, and when
+        #: the acknowledgement counts as lost
+        self._unacknowledged: deque[tuple[int, int]] = deque()
+        self._acknowledged = 0
+        #: time that frames have been given beyond their airtimes, all together
+        self._given_ns = 0
         #: by the frame's bytes
         self._airtimes_ns: dict[int, int] = {}
         self._now = 0
@@ -154,6 +167,7 @@ class OnAirRadio(HopRadio):
             self._check_receiver(now)
 
     def _carry(self, now: int) -> None:
+        self._follow_device(now)
         leaves_at, waiting = self._leaves_at, self._waiting
         while leaves_at and leaves_at[0] <= now:
             leaves_at.popleft()
@@ -164,6 +178,20 @@ class OnAirRadio(HopRadio):
                 break
             self._transceiver.send(waiting.popleft())
             leaves_at.append(max(free_at, now + LEAD_NS) + airtime_ns)
+            self._unacknowledged.append((leaves_at[-1] - self._given_ns, leaves_at[-1] + _UNHEARD_NS))
+
+    def _follow_device(self, now: int) -> None:
+        """Give the frames in the radio more time if one of them should have left long ago."""
+        acknowledged, unacknowledged = self._transceiver.acknowledged(), self._unacknowledged
+        for _ in range(min(acknowledged - self._acknowledged, len(unacknowledged))):
+            unacknowledged.popleft()
+        self._acknowledged = acknowledged
+        while unacknowledged and unacknowledged[0][1] < now:
+            unacknowledged.popleft()
+        # a device that acknowledges nothing cannot be followed
+        if acknowledged and unacknowledged and unacknowledged[0][0] + self._given_ns < now - _BEHIND_NS:
+            self._given_ns += _MORE_NS
+            self._leaves_at = deque(at + _MORE_NS for at in self._leaves_at)
 
     def _airtime_ns(self, nbytes: int) -> int:
         airtime_ns = self._airtimes_ns.get(nbytes)

@@ -54,7 +54,7 @@ class Receiver:
 
 @dataclass
 class Transceiver:
-    """Puts one frame after the other on the air, each LEAD_NS after it came at the earliest."""
+    """Puts one frame after the other on the air, `gap_ns` apart, each LEAD_NS after it came at the earliest."""
 
     now: int = START
     bursts: list[Burst] = field(default_factory=list)
@@ -63,10 +63,17 @@ class Transceiver:
     lost: DeviceCounters = field(default_factory=DeviceCounters)
     peak: float = -30.0
     checks: int = 0
+    gap_ns: int = 0
+    #: acknowledgements come so late; None: never
+    ack_ns: int | None = None
+
+    def acknowledged(self) -> int:
+        late_ns = self.ack_ns
+        return 0 if late_ns is None else sum(burst.ends_at + late_ns <= self.now for burst in self.bursts)
 
     def send(self, frame: bytes) -> None:
         ahead = sum(burst.ends_at > self.now for burst in self.bursts)
-        starts_at = max([self.now + LEAD_NS, *(burst.ends_at for burst in self.bursts[-1:])])
+        starts_at = max([self.now + LEAD_NS, *(burst.ends_at + self.gap_ns for burst in self.bursts[-1:])])
         self.bursts.append(Burst(frame, ahead, starts_at, starts_at + self.airtime_ns(len(frame)), self.now))
 
     def receive(self) -> Received | None:
@@ -164,6 +171,37 @@ def test_driven_at_its_deadlines_everything_is_sent_in_order(
     assert transceiver.frames == frames
     assert all(burst.ahead <= 1 or burst.starts_at <= burst.came_at + 3 * LEAD_NS for burst in transceiver.bursts)
     assert onair.has_room()
+
+
+@pytest.mark.parametrize("ack_ns", [0, 5 * MS])
+def test_backlog_of_a_slow_device_is_bounded_by_its_acknowledgements(ack_ns: int) -> None:
+    """The device pauses for a tenth of a frame, which its airtime does not tell."""
+    onair, transceiver = radio()
+    transceiver.gap_ns, transceiver.ack_ns = 300_000, ack_ns
+    frames = frames_of([1500] * 300)
+    for frame in frames:
+        while not onair.send(frame, transceiver.now):
+            drive(onair, transceiver, transceiver.now + MS)
+    drive(onair, transceiver, transceiver.now + 1000 * MS)
+    assert transceiver.frames == frames
+    assert max(burst.starts_at - burst.came_at for burst in transceiver.bursts) <= 20 * MS
+    # and it is never without a frame
+    pairs = itertools.pairwise(transceiver.bursts)
+    assert all(second.starts_at - first.ends_at == transceiver.gap_ns for first, second in pairs)
+
+
+def test_lost_acknowledgements_stop_a_radio_for_a_tenth_of_a_second_only() -> None:
+    onair, transceiver = radio(buffer=1_000_000)
+    transceiver.ack_ns = 0
+    first, *rest = frames_of([1500] * 20)
+    onair.send(first, START)
+    drive(onair, transceiver, START + 20 * MS)
+    transceiver.ack_ns = 10**12
+    transceiver.acknowledged = lambda: 1  # type: ignore[method-assign]
+    for frame in rest:
+        onair.send(frame, transceiver.now)
+    drive(onair, transceiver, transceiver.now + 1000 * MS)
+    assert transceiver.frames == [first, *rest]
 
 
 def test_there_is_no_room_while_a_frame_waits_for_the_radio() -> None:
