@@ -180,6 +180,11 @@ def test_guard_puts_silence_around_bursts(head: int, tail: int) -> None:
         assert np.array_equal(heard[at : at + len(whole)], whole)
 
 
+def test_receiver_refuses_a_reach_beyond_its_band() -> None:
+    with pytest.raises(ValueError, match="reach is 17: must be 0 to 16"):
+        native().ofdm_receiver(2e6, reach=17)
+
+
 def test_guard_refuses_a_negative_length() -> None:
     with pytest.raises(ValueError, match="tail is -1: must be 0 or more"):
         native().burst_guard(0, -1)

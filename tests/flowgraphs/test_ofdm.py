@@ -16,7 +16,7 @@ from flowgraphs.phy import PhyError, Received, Samples
 from flowgraphs.phys import make_phy
 from flowgraphs.phys.ofdm.modem import MAX_FRAME_BYTES, Demodulator, Modulator, OfdmPhy
 from flowgraphs.phys.ofdm.options import FEC, MODULATIONS
-from tests.harness.awgn import Air, air
+from tests.harness.awgn import Air, air, clocked
 from tests.harness.liquid import burst, ffi, generator, liquid, make
 
 pytestmark = pytest.mark.slow
@@ -230,6 +230,78 @@ def test_a_carrier_offset_below_half_a_subcarrier_does_no_harm(spacings: float) 
     got = heard(of, on_air(of, sent, rng, snr_db=CLEAN_DB, cfo=spacings / of.subcarriers).samples)
     assert [frame.payload for frame in got] == sent
     assert got[0].cfo_hz == pytest.approx(spacings * RATE_SPS / of.subcarriers, rel=0.01)
+
+
+@pytest.mark.parametrize(
+    ("rate_sps", "carrier_hz", "subcarriers", "reach"),
+    [
+        (2.5e6, 2.45e9, 64, 0),
+        (1e6, 2.45e9, 64, 1),
+        (10e6, 5.8e9, 64, 0),
+        (2.5e6, 5.8e9, 64, 1),
+        (1e6, 5.8e9, 64, 2),
+        (1e6, 5.8e9, 1024, 30),
+        (1e5, 6e9, 64, 16),
+    ],
+)
+def test_reach_covers_2_5_ppm_per_oscillator(rate_sps: float, carrier_hz: float, subcarriers: int, reach: int) -> None:
+    assert OfdmPhy(rate_sps, carrier_hz=carrier_hz, subcarriers=subcarriers).reach == reach
+
+
+@pytest.mark.parametrize("spacings", [-2.25, -1.856, -1.0, -0.55, 0.3, 0.5, 1.3, 1.5, 1.856, 2.0])
+def test_a_carrier_offset_within_reach_does_no_harm(spacings: float) -> None:
+    """5 ppm of 5.8 GHz at 1 Msps are 1.856 subcarriers; at 4 dB the training decides."""
+    of = OfdmPhy(1e6, carrier_hz=5.8e9, modulation="bpsk", fec="golay2412")
+    for snr_db, least in ((CLEAN_DB, 60), (4.0, 52)):
+        rng = np.random.default_rng(16)
+        sent = frames(rng, *[300] * 60)
+        got = heard(of, on_air(of, sent, rng, snr_db=snr_db, cfo=spacings / of.subcarriers).samples)
+        assert sum(frame.crc_ok for frame in got) >= least
+        for frame in got:
+            assert frame.cfo_hz == pytest.approx(spacings * 1e6 / of.subcarriers, abs=0.02 * 1e6 / of.subcarriers)
+
+
+def test_noise_is_not_heard_with_a_reach() -> None:
+    of = OfdmPhy(1e6, carrier_hz=5.8e9)
+    noise = np.random.default_rng(17).standard_normal(8_000_000, np.float32).view(np.complex64)
+    assert heard(of, noise, 1 << 16) == []
+
+
+@pytest.mark.parametrize("ppm", [-5.0, 5.0])
+def test_sample_clocks_may_differ_through_the_longest_frame(ppm: float) -> None:
+    """The clocks drift apart by 3.1 samples, nearly the whole prefix."""
+    rng = np.random.default_rng(18)
+    of = phy("bpsk", "rep5", cyclic_prefix=4, taper=0)
+    sent = frames(rng, MAX_FRAME_BYTES)
+    (got,) = heard(of, received_by_clock(of, sent, rng, ppm, snr_db=30.0))
+    assert (got.payload, got.crc_ok) == (sent[0], True)
+    assert got.evm_db is not None
+    assert got.evm_db < -29.0
+
+
+@pytest.mark.parametrize("ppm", [-5.0, 5.0])
+def test_second_look_follows_the_sample_clock(ppm: float) -> None:
+    rng = np.random.default_rng(19)
+    of = phy("qam16", "rep5")
+    sent = frames(rng, MAX_FRAME_BYTES, MAX_FRAME_BYTES)
+    samples = received_by_clock(of, sent, rng, ppm, snr_db=32.0, echo=(4, 0.5 * np.exp(2j)))
+    assert [(frame.payload, frame.crc_ok) for frame in heard(of, samples)] == [(frame, True) for frame in sent]
+
+
+def received_by_clock(
+    of: OfdmPhy,
+    sent: Sequence[bytes],
+    rng: np.random.Generator,
+    ppm: float,
+    snr_db: float,
+    echo: tuple[int, complex] = (0, 0),
+) -> Samples:
+    """Frames over two paths, by a receiver with another clock."""
+    path = on_air(of, sent, rng, tail=1000).samples
+    late, gain = echo
+    taken = clocked(path + gain * np.roll(path, late), ppm)
+    noise = rng.standard_normal(2 * len(taken)).view(np.complex128)
+    return (taken + of.rms * 10 ** (-snr_db / 20) / math.sqrt(2) * noise).astype(np.complex64)
 
 
 @pytest.mark.parametrize("late", [0.5, 1.0, 4.0, 8.0])

@@ -24,6 +24,9 @@ constexpr float kPerSubcarrier = 0.01F;
 constexpr float kDetectShift = 0.45F;
 // Of the likeness between two shifts, what that of none must have to be preferred.
 constexpr double kUnshifted = 0.8;
+// The power of two windows' likeness over that of the first alone from which most of S0 is still to come; 4 if both are
+// equal.
+constexpr float kGrowing = 6.0F;
 // S1's timing is good up to this phase between neighbouring subcarriers.
 constexpr float kMostTurn = static_cast<float>(0.1 * M_PI);
 // How often S1 is looked for, each time half a symbol later.
@@ -37,6 +40,8 @@ constexpr double kFollowed = 0.08;
 constexpr double kMoved = 0.75;
 // Samples of delay, over a frame, that are more than noise.
 constexpr double kDrifted = 0.5;
+// Clocks differ by no more; what samples that are no signal pretend is not followed.
+constexpr double kMostDrift = 50e-6;
 // 1, but for rounding. More is what cannot be: samples too large for their energy to be a number.
 constexpr double kMostLikeness = 1.1;
 // Keeps silence from being divided by.
@@ -53,6 +58,17 @@ void weigh(const Sample* values, const float* weights, std::size_t count, Sample
     for (std::size_t i = 0; i < count; ++i) {
         out[i] = {values[i].real() * weights[i], values[i].imag() * weights[i]};
     }
+}
+
+FADELAB_CLONES
+Sample weighed_sum(const Sample* values, const float* weights, std::size_t count) {
+    float real = 0.0F;
+    float imag = 0.0F;
+    for (std::size_t i = 0; i < count; ++i) {
+        real += values[i].real() * weights[i];
+        imag += values[i].imag() * weights[i];
+    }
+    return {real, imag};
 }
 
 double arg(Sample value) {
@@ -164,7 +180,8 @@ void Synchronizer::seek_from(std::uint64_t start) {
 
 double Synchronizer::drift() const {
     const double late = moved_ - slope_ / subcarriers_turn(1);
-    return std::abs(late) < kDrifted ? 0.0 : late / static_cast<double>(symbols_);
+    const double most = kMostDrift * static_cast<double>(symbols_ * step_);
+    return std::abs(late) >= kDrifted && std::abs(late) <= most ? late / static_cast<double>(symbols_) : 0.0;
 }
 
 void Synchronizer::seek(History& history) {
@@ -176,8 +193,7 @@ void Synchronizer::seek(History& history) {
     if (reach_ > 0) {
         std::fill(likenesses_.begin(), likenesses_.end(), Sample());
         seek_shifts(window);
-        const std::size_t best = best_shift();
-        const double between = std::abs(likenesses_[best] + likenesses_[best + 1]) / scale_;
+        const double between = std::abs(best_likeness()) / scale_;
         shifted_ = between > detect_shift_ && likeness < kUnshifted * between;
         likeness = shifted_ ? between : likeness;
         found = found || shifted_;
@@ -211,10 +227,7 @@ void Synchronizer::seek_shifts(const Sample* window) {
             // in even subcarriers, from 0 to half_
             const std::ptrdiff_t places = (shift - (odd ? 1 : 0)) / 2;
             const auto first = (static_cast<std::ptrdiff_t>(half_) - places) % static_cast<std::ptrdiff_t>(half_);
-            Sample likeness;
-            volk_32fc_32f_dot_prod_32fc(&likeness, half_fft_.in(), neighbours_.data() + first,
-                                        static_cast<unsigned>(half_));
-            likenesses_[at] += likeness;
+            likenesses_[at] += weighed_sum(half_fft_.in(), neighbours_.data() + first, half_);
         }
     }
 }
@@ -240,9 +253,17 @@ void Synchronizer::look_at_short(History& history) {
     if (shifted_) {
         std::fill(likenesses_.begin(), likenesses_.end(), Sample());
         seek_shifts(history.read(due_ - half_ - size_, size_));
-        seek_shifts(history.read(due_ - size_, size_));
+        const float before = power(best_likeness());
+        const Sample* second = history.read(due_ - size_, size_);
+        seek_shifts(second);
         const std::size_t best = best_shift();
-        likeness = likenesses_[best] + likenesses_[best + 1];
+        likeness = best_likeness();
+        // a little of S0 in silence is like all of it
+        scale_ = static_cast<double>(size_) * (energy(second, size_) + kLeastEnergy);
+        if (power(likeness) > kGrowing * before) {
+            due_ += half_;
+            return;
+        }
         shift = static_cast<double>(best) + 0.5 - static_cast<double>(reach_);
     } else {
         likeness = short_likeness(history.read(due_ - half_ - size_, size_)) +
@@ -326,6 +347,11 @@ void Synchronizer::follow_delay() {
         slope_ += later * sample;
         due_ = later > 0 ? due_ + 1 : due_ - 1;
     }
+}
+
+Sample Synchronizer::best_likeness() const {
+    const std::size_t best = best_shift();
+    return likenesses_[best] + likenesses_[best + 1];
 }
 
 void Synchronizer::seek_again(std::size_t later) {

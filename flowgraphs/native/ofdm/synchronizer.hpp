@@ -54,7 +54,8 @@ public:
     // Of the open frame: carrier offset in radians per sample, and the index of its first sample, to a few samples.
     double cfo() const { return cfo_; }
     std::int64_t start() const { return start_; }
-    // By how many samples each symbol comes later than the one before has it; 0 unless they add up to half a sample.
+    // By how many samples each symbol comes later than the one before has it; 0 unless they add up to half a sample, and
+    // to no more than clocks can differ by.
     double drift() const;
 
 private:
@@ -69,6 +70,7 @@ private:
     Sample short_likeness(const Sample* window);
     void seek_shifts(const Sample* window);
     std::size_t best_shift() const;
+    Sample best_likeness() const;
     Sample neighbours(std::size_t count);
     void follow_delay();
     double subcarriers_turn(std::size_t samples) const;

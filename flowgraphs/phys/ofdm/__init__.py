@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 def _make(options: OfdmOptions, context: PhyContext) -> "OfdmPhy":
     from flowgraphs.phys.ofdm.modem import OfdmPhy
 
-    return OfdmPhy(context.rate_sps, **asdict(options))
+    return OfdmPhy(context.rate_sps, carrier_hz=context.carrier_hz, **asdict(options))
 
 
 PHY = PhyPlugin(

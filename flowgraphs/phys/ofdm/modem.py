@@ -11,6 +11,7 @@ network, and those of other programs, are passed over. Equal frames make equal s
 Left out: convolutional and Reed-Solomon codes, which need libfec and are not in Debian's liquid.
 """
 
+import math
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -20,15 +21,25 @@ from flowgraphs.native import native
 from flowgraphs.phy import Constellation, Phy, PhyError, Received, Samples
 from flowgraphs.phys.ofdm.options import MODULATIONS, OfdmOptions
 
+#: between a transmitter and a receiver: 2.5 ppm each, as of the USRPs' own oscillators
+OFFSET_PPM = 5.0
+#: carrier offset (subcarriers) that a receiver without a reach takes
+_WITHOUT_REACH = 0.45
+#: and one with a reach, beyond that
+_BEYOND_REACH = 0.3
 #: longest frame: an IP packet of 9000 octets and any link header
 MAX_FRAME_BYTES = 10_000
 
 
 @dataclass(frozen=True)
 class OfdmPhy(OfdmOptions, Phy):
-    """The PHY; `make_phy` checks its options. Raises PhyError when the native module is missing."""
+    """The PHY; `make_phy` checks its options. Raises PhyError when the native module is missing.
+
+    `carrier_hz` tells how many subcarriers the other station's carrier may be off.
+    """
 
     rate_sps: float
+    carrier_hz: float = 2.4e9
 
     name = "ofdm"
     max_frame_bytes = MAX_FRAME_BYTES
@@ -52,6 +63,12 @@ class OfdmPhy(OfdmOptions, Phy):
         """The frame's shape: the native module's OfdmFormat."""
         return native().OfdmFormat(self.subcarriers, self.cyclic_prefix, self.taper)
 
+    @property
+    def reach(self) -> int:
+        """Carrier offsets that a receiver seeks, in whole subcarriers."""
+        offset = OFFSET_PPM * 1e-6 * self.carrier_hz * self.subcarriers / self.rate_sps
+        return 0 if offset <= _WITHOUT_REACH else min(math.ceil(offset - _BEYOND_REACH), self.subcarriers // 4)
+
     def transmitter(self) -> Any:
         return native().ofdm_transmitter(
             modulation=self.modulation,
@@ -70,6 +87,7 @@ class OfdmPhy(OfdmOptions, Phy):
             cyclic_prefix=self.cyclic_prefix,
             taper=self.taper,
             network=self.network,
+            reach=self.reach,
         )
 
     def modulator(self) -> "Modulator":
@@ -106,7 +124,7 @@ class Demodulator:
 
     def __init__(self, phy: OfdmPhy) -> None:
         self._rate_sps = phy.rate_sps
-        self._native = native().OfdmDemodulator(phy.format, phy.network)
+        self._native = native().OfdmDemodulator(phy.format, phy.network, phy.reach)
 
     def feed(self, samples: Samples) -> list[Received]:
         """Take the next samples (complex64); return the frames that ended in them or just before."""
