@@ -43,6 +43,32 @@ COLUMNS = {
     "difference_db": Column("difference", "+.2f"),
 }
 
+ffi.cdef(
+    """
+    typedef struct {
+        float evm;
+        float rssi;
+        float cfo;
+        float * framesyms;
+        unsigned int num_framesyms;
+        unsigned int mod_scheme;
+        unsigned int mod_bps;
+        unsigned int check;
+        unsigned int fec0;
+        unsigned int fec1;
+    } framesyncstats_s;
+
+    typedef int (*framesync_callback)(unsigned char * header, int header_valid, unsigned char * payload,
+        unsigned int payload_len, int payload_valid, framesyncstats_s stats, void * userdata);
+
+    typedef struct ofdmflexframesync_s * ofdmflexframesync;
+    ofdmflexframesync ofdmflexframesync_create(unsigned int M, unsigned int cp_len, unsigned int taper_len,
+        unsigned char * p, framesync_callback callback, void * userdata);
+    int ofdmflexframesync_destroy(ofdmflexframesync q);
+    int ofdmflexframesync_execute(ofdmflexframesync q, float * samples, unsigned int n);
+    """
+)
+
 #: points: SNR (dB), share of the frames that are lost
 Curve = list[tuple[float, float]]
 
