@@ -21,6 +21,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
+from annotated_types import Ge, Le
+
 from common.options import OneOf, Positive
 from flowgraphs.bands import BANDS_HZ, fault_of
 
@@ -39,6 +41,12 @@ _GAIN_TOLERANCE_DB = 1.0
 _BANDWIDTH_TOLERANCE = 0.01
 #: time for oscillators to lock, as in UHD's examples
 _LOCK_S = 1.0
+#: antenna switches and amplifiers settle in less
+_GUARD_US = 10.0
+#: the digital up-converter's filters delay a burst by some 20 samples: half-bands of 47 coefficients at two and four
+#: times the sample rate, and a CIC filter (UHD, fpga/usrp3/lib/dsp/duc_chain.v). A B200 cuts off what is in them when a
+#: burst's last sample has gone in (radio_200/radio_legacy.v: `run_tx`).
+_FILTER_SAMPLES = 32
 _POLL_S = 0.05
 #: samples of about this duration come at a time from a receiver
 _LOT_S = 2e-3
@@ -85,6 +93,10 @@ class FrontEndOptions:
     bandwidth_hz: Positive | None = None
     #: UHD's arguments of both streams, as `spp=200`
     stream_args: str = ""
+    #: silence before and after each burst, part of its airtime, while switches and amplifiers settle and filters end;
+    #: none: 0 with a virtual device without a profile, else 10 µs, and 32 samples more after it
+    head_us: Annotated[float, Ge(0), Le(1000)] | None = None
+    tail_us: Annotated[float, Ge(0), Le(1000)] | None = None
     #: whether cables and attenuators join the radios; else a real one transmits in the bands of `region` only
     cabled: bool = False
     region: Annotated[str, OneOf(tuple(BANDS_HZ))] | None = None
@@ -107,6 +119,15 @@ class RadioSettings:
     def argument(self, name: str) -> str | None:
         """Return a device argument, or None."""
         return arguments_of(self.args).get(name)
+
+    def guard(self) -> tuple[int, int]:
+        """Return the samples of silence before and after each burst."""
+        flawless = is_virtual(self.args) and self.argument("profile") in (None, "ideal")
+        least = 0.0 if flawless else _GUARD_US
+        head_us, tail_us = self.options.head_us, self.options.tail_us
+        head = math.ceil((least if head_us is None else head_us) * self.rate_sps / 1e6)
+        tail = math.ceil((least if tail_us is None else tail_us) * self.rate_sps / 1e6)
+        return head, tail + (_FILTER_SAMPLES if tail_us is None and not flawless else 0)
 
     def check_band(self) -> None:
         """Raise FrontEndError where a real device would radiate outside the region's bands."""

@@ -80,7 +80,11 @@ class Transceiver(gr.top_block):
         # GNU Radio keeps no Python block alive
         self._modem = transmitter, receiver
         self.msg_connect((self._box, "send"), (transmitter, "frames"))
-        self.connect(transmitter, self.tx.block)
+        head, tail = self._guard = settings.guard()
+        if head or tail:
+            self.connect(transmitter, native().burst_guard(head, tail), self.tx.block)
+        else:
+            self.connect(transmitter, self.tx.block)
         self.connect(self.rx.block, receiver)
         self.msg_connect((receiver, "frames"), (self._box, "received"))
         if self._meter is not receiver:
@@ -144,8 +148,8 @@ class Transceiver(gr.top_block):
         return descriptor
 
     def airtime_ns(self, nbytes: int) -> int:
-        """Return the airtime of a frame of `nbytes`."""
-        return round(self.phy.frame_samples(nbytes) * 1e9 / self.settings.rate_sps)
+        """Return the airtime of a frame of `nbytes`, silence before and after it included."""
+        return round((self.phy.frame_samples(nbytes) + sum(self._guard)) * 1e9 / self.settings.rate_sps)
 
     def peak_dbfs(self) -> float:
         """Return the largest received sample since the last call, in dB of full scale."""

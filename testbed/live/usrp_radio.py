@@ -248,8 +248,8 @@ def open_transceiver(plan: Plan, side: Side, device: str, recording: Path | None
     gr.logging().set_default_level(gr.log_levels.warn)
     options = radio.phy_options[other(side)]
     phy = make_phy(radio.phy, rate_sps=radio.rate_sps, **options)
-    check_capacity(plan, phy)
     settings = settings_of(plan, side, device)
+    check_capacity(plan, phy, sum(settings.guard()))
     transceiver = Transceiver(settings, phy, record=recording, phy_options=options)
     park_failed_threads()
     transceiver.start()
@@ -277,40 +277,43 @@ def settings_of(plan: Plan, side: Side, device: str) -> RadioSettings:
     )
 
 
-def check_capacity(plan: Plan, phy: Phy) -> None:
-    """Raise FadelabError, with all necessary changes, unless the PHY carries full frames at their rates."""
+def check_capacity(plan: Plan, phy: Phy, guard: int = 0) -> None:
+    """Raise FadelabError, with all necessary changes, unless the PHY carries full frames at their rates.
+
+    `guard`: samples of silence that belong to each burst.
+    """
     nbytes, rate_sps = plan.max_frame_bytes, plan.radio.rate_sps
     wrong, changes = [], []
     if nbytes > phy.max_frame_bytes:
         wrong.append(f"carries frames of {phy.max_frame_bytes} bytes, not {nbytes}")
         changes.append(f"mtu to {plan.mtu_bytes - (nbytes - phy.max_frame_bytes)}")
         nbytes = phy.max_frame_bytes
-    slow = {side: short for side in SIDES if (short := _slowness(plan, side, phy, nbytes)) > 1}
+    slow = {side: short for side in SIDES if (short := _slowness(plan, side, phy, nbytes, guard)) > 1}
     if slow:
-        carried_bps = nbytes * 8 * rate_sps / phy.frame_samples(nbytes)
+        carried_bps = nbytes * 8 * rate_sps / (phy.frame_samples(nbytes) + guard)
         rates_bps = {side: plan.stations[side].hop.rate_bps for side in slow}
         asked = " and ".join(f"{bps} ({side})" for side, bps in rates_bps.items())
         wrong.append(
             f"at {rate_sps / 1e6:g} Msps carries {carried_bps / 1e6:.2f} Mbit/s in frames of {nbytes} bytes, "
             f"less than channel.rate_bps {asked}"
         )
-        *others, last = _remedies(plan, phy, nbytes, slow)
+        *others, last = _remedies(plan, phy, nbytes, slow, guard)
         changes.append(f"{', '.join(others)} or {last}" if others else last)
     if wrong:
         raise FadelabError(f"radio: {phy.describe()} {', and '.join(wrong)}: set {', and '.join(changes)}")
 
 
-def _slowness(plan: Plan, side: Side, phy: Phy, nbytes: int) -> float:
-    """Return a frame's airtime over its time at the direction's rate; more than 1 is too slow."""
-    airtime_ns = phy.frame_samples(nbytes) * 1e9 / plan.radio.rate_sps
-    return airtime_ns / plan.stations[side].hop.frame_ns(nbytes)
+def _slowness(plan: Plan, side: Side, phy: Phy, nbytes: int, guard: int) -> float:
+    """Return a frame's airtime over the rest of its time at the direction's rate; more than 1 is too slow."""
+    airtime_ns, guard_ns = (samples * 1e9 / plan.radio.rate_sps for samples in (phy.frame_samples(nbytes), guard))
+    return airtime_ns / max(plan.stations[side].hop.frame_ns(nbytes) - guard_ns, 1.0)
 
 
-def _remedies(plan: Plan, phy: Phy, nbytes: int, slow: Mapping[Side, float]) -> list[str]:
+def _remedies(plan: Plan, phy: Phy, nbytes: int, slow: Mapping[Side, float], guard: int) -> list[str]:
     """Return the changes, each sufficient alone, that make the PHY fast enough; at least one."""
     radio, remedies = plan.radio, []
     for option, value, denser in phy.denser():
-        if all(_slowness(plan, side, denser, nbytes) <= 1 for side in slow):
+        if all(_slowness(plan, side, denser, nbytes, guard) <= 1 for side in slow):
             remedies.append(f"radio.{option} to {value}")
             break
     needed_sps = radio.rate_sps * max(slow.values())

@@ -285,3 +285,21 @@ def test_one_program_at_a_time_looks_for_devices(monkeypatch: pytest.MonkeyPatch
     with ThreadPoolExecutor(4) as pool:
         list(pool.map(lambda _: Receiver(B200), range(4)))
     assert most == [1] * 4
+
+
+@pytest.mark.parametrize(
+    ("args", "options", "guard"),
+    [
+        ("type=vusrp,serial=V1", {}, (0, 0)),
+        ("type=vusrp,profile=ideal", {}, (0, 0)),
+        ("type=vusrp,profile=b200", {}, (25, 25 + 32)),
+        ("type=b200", {}, (25, 25 + 32)),
+        ("addr=192.168.10.2", {"head_us": 100.0, "tail_us": 0.0}, (250, 0)),
+        ("type=vusrp,serial=V1", {"tail_us": 3.0}, (0, 8)),
+    ],
+)
+def test_bursts_have_the_silence_that_their_device_needs(
+    args: str, options: dict[str, Any], guard: tuple[int, int]
+) -> None:
+    settings = RadioSettings(args, 2.5e6, tx_hz=1e9, rx_hz=1e9, options=FrontEndOptions(**options))
+    assert settings.guard() == guard

@@ -1,9 +1,10 @@
 """What a station's flowgraph leaves behind when it is closed: nothing."""
 
 import os
+from dataclasses import replace
 from pathlib import Path
 
-from flowgraphs.frontend import RadioSettings
+from flowgraphs.frontend import FrontEndOptions, RadioSettings
 from flowgraphs.phys import make_phy
 from flowgraphs.transceiver import Transceiver
 from tests.harness.radios import RATE_SPS, needs_vusrp, on, quiet_air
@@ -40,6 +41,21 @@ def test_closed_transceiver_leaves_no_thread_and_no_device_while_it_is_reference
         assert threads() <= before
         assert air.devices() == []
         assert transceiver.counters().underflows == 0
+
+
+def test_silence_around_bursts_goes_on_the_air_and_counts() -> None:
+    with quiet_air() as air:
+        settings = replace(on(air, "A"), options=FrontEndOptions(head_us=40.0, tail_us=60.0))
+        transceiver = running_transceiver(settings)
+        try:
+            samples = make_phy("ofdm", rate_sps=RATE_SPS).frame_samples(5) + round(100e-6 * RATE_SPS)
+            wait_for(lambda: transceiver.tx.block.nitems_read(0) >= samples)
+            wait_for(lambda: transceiver.acknowledged() == 1)
+            assert transceiver.tx.block.nitems_read(0) == samples
+            assert transceiver.airtime_ns(5) == round(samples * 1e9 / RATE_SPS)
+            assert transceiver.counters().underflows == 0
+        finally:
+            transceiver.close()
 
 
 def test_only_threads_that_the_device_waits_for_run_in_real_time() -> None:

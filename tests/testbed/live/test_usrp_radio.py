@@ -333,6 +333,17 @@ def test_a_phy_that_is_just_fast_enough_is() -> None:
         check_capacity(planned(channel={"rate_bps": 2_000_100}, radio={"rate_sps": 2.5e6}), phy)
 
 
+def test_silence_around_bursts_counts_as_airtime() -> None:
+    phy: Any = Phy(10)
+    # at 1.96 Mbit/s a frame of 1534 bytes has 125 us more than its 6.136 ms, at 2.5 Msps 313 samples
+    plan = planned(channel={"rate_bps": 1_960_000}, radio={"rate_sps": 2.5e6})
+    check_capacity(plan, phy, 313)
+    with pytest.raises(FadelabError, match=r"carries 1\.95 Mbit/s in frames of 1534 bytes") as caught:
+        check_capacity(plan, phy, 360)
+    advised_bps = int(str(caught.value).split("channel.rate_bps to ")[1])
+    check_capacity(planned(channel={"rate_bps": advised_bps}, radio={"rate_sps": 2.5e6}), phy, 360)
+
+
 @given(st.integers(2_000_000, 50_000_000), st.floats(0.1, 0.99))
 def test_the_rate_it_advises_is_enough(rate_bps: int, share: float) -> None:
     def offered(sps: float) -> Any:
