@@ -73,6 +73,8 @@ class _Program:
             for path in (ROOT / folder).rglob("*.py"):
                 if not path.name.startswith("__"):
                     importlib.import_module(".".join(path.relative_to(ROOT).with_suffix("").parts))
+        # frozen objects are not told of
+        gc.unfreeze()
         everything = gc.get_objects()
         self._caches = [
             each
