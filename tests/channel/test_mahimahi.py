@@ -77,6 +77,15 @@ def test_full_load_gets_the_traces_mean_rate() -> None:
     assert arrivals[-1].sent_at == pytest.approx(500 * MS, rel=1e-6)
 
 
+def test_the_first_bits_to_wait_wake_it_and_none_do_not() -> None:
+    capacity = Opportunities([3, 8], 10 * MS, 10**7)
+    capacity.handle_backlog(0, 5 * MS)
+    assert capacity.next_deadline() is None
+    for at in (7 * MS, 8 * MS):
+        capacity.handle_backlog(100, at)
+        assert capacity.next_deadline() == 7 * MS
+
+
 @pytest.mark.parametrize(
     ("text", "complaint"),
     [

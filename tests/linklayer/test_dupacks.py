@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from common.units import MS
 from linklayer.filters import FILTERS
 from linklayer.filters.coherence import CoherentReceiver, CoherentSender
 from linklayer.filters.dupacks import MAX_FLOWS, MAX_HELD, Hold, HoldOptions
@@ -118,6 +119,17 @@ OTHERS: dict[str, tuple[dict[str, Any], str]] = {
 @pytest.mark.parametrize(("filter_", "script"), OTHERS.values(), ids=OTHERS)
 def test_other_filters(access: Access, filter_: dict[str, Any], script: str) -> None:
     Near(access, **filter_).play(script)
+
+
+def test_of_two_flows_the_wait_that_began_first_ends_first() -> None:
+    near = Near(Objects())
+    near.play(HOLE + ">> 1 1 1-")
+    near.now += 40 * MS
+    near.flow = Flow(1, 2, 3, 4)
+    near.play(HOLE + ">> 1 1 1-")
+    assert near.filter.next_deadline() == 81 * MS
+    near.filter.handle_deadline(100 * MS)
+    assert near.filter.next_deadline() == 121 * MS
 
 
 @pytest.mark.parametrize("name", ["dda", "cc", "cc-sender"])

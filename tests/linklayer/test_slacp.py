@@ -397,6 +397,16 @@ def test_an_early_deadline_is_a_no_op() -> None:
     assert end.poll_frame(deadline) is not None
 
 
+def test_a_late_deadline_repeats_the_acknowledgement() -> None:
+    pair = Pair().establish()
+    end = pair.ends[B]
+    end.handle_frame(_data(end, packets(1))[0], pair.now)
+    late = end.next_deadline() + 7 * MS
+    end.handle_deadline(late)
+    assert next_frame(end, late, Ack).cum == 1
+    assert end.next_deadline() > late
+
+
 @pytest.mark.parametrize("in_order", [True, False])
 def test_a_frame_that_arrives_twice_behind_a_gap_is_delivered_once(in_order: bool) -> None:
     pair = Pair(SlacpConfig(channels=(ChannelOptions(in_order=in_order),))).establish()

@@ -2,6 +2,7 @@
 
 import hashlib
 from random import Random
+from typing import Any
 
 import pytest
 
@@ -105,17 +106,18 @@ def test_an_ack_restarts_the_timer_if_it_is_of_new_data(script: MakeScript, ack:
     ("options", "steps"),
     [
         ({}, ["write 1000 > 1:1001"]),
+        ({"config": PLAIN.but(recovery="rack"), "peer": "mss 1000 sackok"}, ["write 1000 > 1:1001", "500 > 1:1001"]),
         ({}, ["200 < 1:1001 > nothing"]),
         ({}, ["write 1000 > ...", "200 < ack 1001 win 0", "write 1000 > nothing"]),
         ({}, ["close > ...", "200 < F 1:1 ack 2 > ..."]),
         ({"connected": False}, ["connect > ..."]),
     ],
-    ids=["RTO", "delayed ACK", "persist", "TIME-WAIT", "SYN"],
+    ids=["RTO", "RTO of RACK", "delayed ACK", "persist", "TIME-WAIT", "SYN"],
 )
 def test_a_timer_does_late_what_it_does_in_time_and_nothing_early(
-    script: MakeScript, options: dict[str, bool], steps: list[str]
+    script: MakeScript, options: dict[str, Any], steps: list[str]
 ) -> None:
-    s = script(PLAIN, **options)
+    s = script(**{"config": PLAIN, **options})
     for step in steps:
         s.take(step)
     connection, found = s.connection, []

@@ -15,7 +15,7 @@ from common.sides import SIDES, STATIONS
 from linklayer import arq
 from linklayer.schemes import SCHEMES
 from linklayer.slacp import wire
-from linklayer.slacp.frames import Data, Fec
+from linklayer.slacp.frames import Ack, Data, Fec
 from tcpip.segment import ACK, SYN, Flow, Segment
 from tcpip.wire import emit
 from telemetry.parquet import ParquetSink
@@ -25,7 +25,7 @@ from testbed.errors import FadelabError
 from testbed.exports.perfetto import to_perfetto
 from testbed.exports.qlog import to_qlog
 from testbed.exports.source import timeline_of
-from testbed.exports.timeline import Frame, Passing, Timeline
+from testbed.exports.timeline import Frame, Passing, Timeline, content_of
 from testbed.results.store import RunFolder
 from tests.harness.live_runs import Capture, done, refused
 from tests.harness.scenarios import scenario
@@ -395,6 +395,14 @@ def test_a_run_without_captures_says_how_to_get_them(tmp_path: Path) -> None:
     (folder / "air-bas.pcapng").write_bytes(b"?" * 20)
     with pytest.raises(FadelabError, match="is no capture of fadelab"):
         timeline_of(folder)
+
+
+@pytest.mark.parametrize("sign", [1, -1])
+def test_integers_that_json_readers_round_are_hexadecimal(sign: int) -> None:
+    # RFC 8259 section 6
+    exact, others = sign * (2**53 - 1), [sign * 2**53, sign * (2**53 + 1)]
+    told = [content_of(Ack(each, 0, 0, 0, 0, False))[1]["tag"] for each in (exact, *others)]
+    assert told == [exact, *map(hex, others)]
 
 
 def test_records_that_cannot_be_read_are_one_line(tmp_path: Path) -> None:
