@@ -15,6 +15,7 @@ import math
 import os
 from collections import deque
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -69,10 +70,14 @@ class Transceiver(gr.top_block):
         gr.top_block.__init__(self, "station", catch_exceptions=False)
         self.settings = settings
         self.phy = phy
+        before = _threads()
         # transmitter first: where a device shares settings, the receiver's hold
         self.tx = Transmitter(settings)
         self.rx = Receiver(settings)
         self.tx.check()
+        #: threads of UHD and gr-uhd: those that came while the device was opened; later ones are not in `_earlier`
+        self._devices = {thread for thread, name in _threads().items() if not name.startswith("uhd_log")} - set(before)
+        self._earlier = set(before) | self._devices
         self._box = native().frame_box()
         transmitter, receiver = phy.transmitter(), phy.receiver()
         # that of PHY `ofdm` measures the samples itself: to wake one more thread would cost more
@@ -113,9 +118,14 @@ class Transceiver(gr.top_block):
         waited_for = (self._modem[0], self.tx.block, self.rx.block)
         # GNU Radio's name of a block's thread, cut to the kernel's limit
         names = {f"{block.name()}{block.unique_id()}"[:15] for block in waited_for}
-        for task in Path("/proc/self/task").iterdir():
-            if (task / "comm").read_text().rstrip("\n") in names:
-                os.sched_setscheduler(int(task.name), os.SCHED_RR, os.sched_param(priority))
+        threads = _threads()
+        # UHD's streamers make threads at the start, which keep the name of the process
+        own = threads[os.getpid()]
+        for thread, name in threads.items():
+            if thread in self._devices or name in names or (name == own and thread not in self._earlier):
+                # it may have ended
+                with suppress(ProcessLookupError):
+                    os.sched_setscheduler(thread, os.SCHED_RR, os.sched_param(priority))
 
     def about(self) -> dict[str, Any]:
         """Return what the device says of itself and of both halves."""
@@ -224,3 +234,13 @@ class Transceiver(gr.top_block):
                 phy_options=self._phy_options,
                 frames=self._frames,
             )
+
+
+def _threads() -> dict[int, str]:
+    """Return the names of this process's threads by their ids."""
+    names = {}
+    for task in Path("/proc/self/task").iterdir():
+        # a thread that has ended meanwhile has no name
+        with suppress(FileNotFoundError, ProcessLookupError):
+            names[int(task.name)] = (task / "comm").read_text().rstrip("\n")
+    return names

@@ -1,8 +1,12 @@
 """What a station's flowgraph leaves behind when it is closed: nothing."""
 
 import os
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from threading import Event, Thread
+
+import pytest
 
 from flowgraphs.frontend import FrontEndOptions, RadioSettings
 from flowgraphs.phys import make_phy
@@ -58,16 +62,34 @@ def test_silence_around_bursts_goes_on_the_air_and_counts() -> None:
             transceiver.close()
 
 
-def test_only_threads_that_the_device_waits_for_run_in_real_time() -> None:
+def test_only_threads_that_the_device_waits_for_run_in_real_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    listed, stop = Path.iterdir, Event()
+
+    def with_one_that_has_ended(folder: Path) -> Iterator[Path]:
+        yield from listed(folder)
+        if folder == Path("/proc/self/task"):
+            yield folder / "4194305"
+
     with quiet_air() as air:
+        # libraries start threads of their own with the first one
+        running_transceiver(on(air, "A")).close()
+        others = Thread(target=stop.wait)
+        others.start()
+        before = threads()
         transceiver = running_transceiver(on(air, "A"))
+        monkeypatch.setattr(Path, "iterdir", with_one_that_has_ended)
         try:
             transceiver.run_in_real_time(1)
             policies: dict[str, set[int]] = {}
-            for task in Path("/proc/self/task").iterdir():
-                name = (task / "comm").read_text().strip().rstrip("0123456789")
-                policies.setdefault(name, set()).add(os.sched_getscheduler(int(task.name)))
+            for task in threads() - before - {4194305}:
+                name = Path(f"/proc/self/task/{task}/comm").read_text().strip().rstrip("0123456789")
+                policies.setdefault(name, set()).add(os.sched_getscheduler(task))
+            assert {os.sched_getscheduler(task) for task in before} == {os.SCHED_OTHER}
         finally:
+            stop.set()
             transceiver.close()
-    assert {name for name, used in policies.items() if used == {os.SCHED_RR}} == {"ofdm tx", "usrp_sink", "usrp_source"}
+    # a thread that UHD or gr-uhd has made has the name of the process
+    own = Path("/proc/self/comm").read_text().strip()
+    in_real_time = {"ofdm tx", "usrp_sink", "usrp_source", own}
+    assert {name for name, used in policies.items() if used == {os.SCHED_RR}} == in_real_time
     assert policies["ofdm rx"] == {os.SCHED_OTHER}
