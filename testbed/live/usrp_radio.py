@@ -143,7 +143,7 @@ class OnAirRadio(HopRadio):
         if self._stats is not None:
             self._stats.handle_frame(received, self._transceiver.lost_before(received))
         if self._gain is not None and received.rssi_db is not None:
-            self._set_gain(self._gain.handle_frame(received.rssi_db, self._now))
+            self._set_gain(self._gain.handle_frame(received.rssi_db, received.snr_db, self._now))
         return received.payload
 
     def next_deadline(self) -> int | None:

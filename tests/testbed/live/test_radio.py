@@ -16,6 +16,7 @@ from scipy import stats
 
 from channel.replay import Outcome
 from channel.trace import read_trace
+from flowgraphs.air import Air
 from flowgraphs.recording import Recording
 from telemetry.parquet import read_records
 from testbed.live.children import Child, ChildError
@@ -24,7 +25,7 @@ from testbed.results.summary import Summary
 from testbed.running import run_once
 from testbed.scenario.file import load
 from tests.harness.live_runs import folder_of, run_all
-from tests.harness.radios import needs_vusrp, needs_wifi
+from tests.harness.radios import air_name, needs_vusrp, needs_wifi
 from tests.harness.scenarios import scenario
 from tests.harness.steered import ENDLESS
 from tests.hosts.harness import needs_network
@@ -104,6 +105,25 @@ def test_trace_has_every_received_and_missed_frame(run: Summary, side: str) -> N
     assert (trace.link, trace.producer) == (side, "fadelab vusrp")
     # in white noise the robust header outlives the payload
     assert side == "down" or trace.outcome.count(Outcome.PAYLOAD) > trace.outcome.count(Outcome.MISSED)
+
+
+@pytest.mark.parametrize(("profile", "name"), [("b210", "B210"), ("n210-sbx", "N210r4")])
+def test_device_of_a_family_carries_a_run_on_the_real_path(profile: str, name: str, tmp_path: Path) -> None:
+    with Air.create(air_name(), seed=1) as air:
+        # attenuators between the radios, as the hardware guide wants
+        air.set_link("*", "*", gain_db=-30.0)
+        devices = [f"type=vusrp,profile={profile},air={air.name},serial={serial}" for serial in ("ST", "BAS")]
+        told = scenario(
+            tier="usrp",
+            channel={"rate_bps": 2_000_000, "delay_ms": 15},
+            radio={"devices": devices},
+            workloads=[{"kind": "bulk", "bytes": 200_000}],
+            limit_s=60,
+        )
+        [summary] = run_all([told], tmp_path)
+    assert (summary.finished, summary.intact) == (True, True)
+    radios = json.loads((folder_of(summary) / "manifest.json").read_text())["radios"]
+    assert {radios[station][half]["mboard_id"] for station in radios for half in ("tx", "rx")} == {name}
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from flowgraphs.gain import SEARCH_NS, SETTLE_NS, STEP_DB, TARGET_DBFS
+from flowgraphs.gain import FRAMES, HIGH_DBFS, HOLD_NS, SEARCH_NS, STEP_DB, TARGET_DBFS, WINDOW_NS
 from flowgraphs.gaps import Lost
 from flowgraphs.phy import Received
 from flowgraphs.transceiver import DeviceCounters
@@ -261,20 +261,26 @@ def test_lost_samples_count_as_late_time() -> None:
 def test_the_level_is_looked_at_all_the_time() -> None:
     onair, transceiver = radio(automatic_gain=True)
     transceiver.peak = 0.0
-    drive(onair, transceiver, START + 4 * SETTLE_NS)
+    # after a change, one peak is passed over
+    drive(onair, transceiver, START + 500 * MS)
     assert transceiver.rx.asked_db == [30.0 - STEP_DB, 30.0 - 2 * STEP_DB, 0.0]
-    transceiver.peak = -30.0
-    drive(onair, transceiver, START + 4 * SETTLE_NS + SEARCH_NS)
-    assert transceiver.rx.gain_db == transceiver.rx.gain_range_db[1]
+    transceiver.peak = -100.0
+    drive(onair, transceiver, START + 500 * MS + HOLD_NS + SEARCH_NS)
+    assert transceiver.rx.asked_db[3:5] == [60.0, 50.0]
 
 
-def test_a_weak_frame_raises_the_gain() -> None:
+def test_weak_frames_raise_the_gain_and_a_loud_one_lowers_it() -> None:
     onair, transceiver = radio(automatic_gain=True)
-    drive(onair, transceiver, START)
-    transceiver.heard.extend([a_frame(0, rssi_db=None), a_frame(1, rssi_db=-30.0), a_frame(2, rssi_db=-50.0)])
-    for _ in range(3):
-        onair.receive()
-    assert transceiver.rx.asked_db == [30.0 + TARGET_DBFS + 50.0]
+    for number in range(FRAMES):
+        drive(onair, transceiver, START + number * WINDOW_NS // (FRAMES - 1))
+        transceiver.heard.extend([a_frame(0, rssi_db=None), a_frame(1, rssi_db=-40.0)])
+        assert onair.receive() is not None
+        assert onair.receive() is not None
+    assert transceiver.rx.asked_db == [30.0 + TARGET_DBFS + 40.0]
+    drive(onair, transceiver, START + 2 * WINDOW_NS)
+    transceiver.heard.append(a_frame(2, rssi_db=HIGH_DBFS + 1))
+    onair.receive()
+    assert transceiver.rx.gain_db == pytest.approx(30.0 + 40.0 + 2 * TARGET_DBFS - HIGH_DBFS - 1)
 
 
 def test_a_fixed_gain_stays() -> None:
