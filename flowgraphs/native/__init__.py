@@ -13,8 +13,8 @@ from flowgraphs.phy import PhyError
 
 #: made by CMake of the sources beside this file
 BUILD = Path(__file__).resolve().parents[2] / ".build" / "native"
-#: versions with the interface that it calls: user header lengths came with 1.4, later ones than 1.5 were not tried
-_LIQUID_VERSIONS = ("1.4.", "1.5.")
+#: versions with the interface that it calls: user header lengths came with 1.4, later ones than 1.8 were not tried
+_LIQUID_VERSIONS = ("1.4.", "1.5.", "1.6.", "1.7.", "1.8.")
 
 
 @cache
@@ -28,5 +28,5 @@ def native() -> Any:
         raise PhyError(f"the native blocks are not built ({error}): start ./fadelab once") from None
     version = fadelab.liquid_version()
     if not version.startswith(_LIQUID_VERSIONS):
-        raise PhyError(f"fadelab knows liquid-dsp 1.4 and 1.5, this is {version}: install Debian's libliquid1")
+        raise PhyError(f"fadelab knows liquid-dsp 1.4 to 1.8, this is {version}: install Debian's libliquid1")
     return fadelab
