@@ -1,6 +1,6 @@
 """`doctor`: the parts of fadelab that work on this machine, the missing ones, and the remedies.
 
-The looks are declared by topic in the files of this folder, as `LOOKS`.
+The looks are declared by topic in the files of this folder, as `LOOKS`. Those of `--radio` are in `usrp/`.
 
 Rules kept: nothing is changed (the namespace and the TAP made to see whether they can be made live in a child process
 and die with it). A capability is tried, not guessed from version numbers. A check that fails names its remedy. Slow
@@ -10,6 +10,7 @@ looks (other programs, GNU Radio's imports) run side by side.
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
@@ -25,15 +26,24 @@ if TYPE_CHECKING:
 Report = Callable[[int, int, str], None]
 
 
-@click.command()
+@click.command(epilog="docs/hardware.md")
+@click.argument("scenario", type=options.PATH, required=False)
+@click.option("--radio", "radios", multiple=True, metavar="ARGS", help="Ask these real radios: ST's, then BAS's.")
+@options.settings("With --radio: change a value of SCENARIO, as in radio.cabled=true.")
 @options.json_
-def doctor(json_: bool) -> int:
+def doctor(scenario: Path | None, radios: tuple[str, ...], settings: tuple[str, ...], json_: bool) -> int:
     """Look at this machine: what works, what is missing, how to get it.
 
-    Changes nothing. The exit status is 0 when everything `demo` needs is there, else 2.
+    Changes nothing. The exit status is 0 when everything `demo` needs is there, else 2. With --radio: when everything
+    is there that SCENARIO (default: scenarios/fading-link.yaml) needs on these radios. Their settings are made, and
+    nothing is transmitted.
     """
+    from testbed.cli.doctor.look import MAIN_JOB, RADIO_JOB
+
+    if not radios and (scenario is not None or settings):
+        raise click.UsageError("SCENARIO and --set are for the radios: name them, as in --radio serial=31A1.")
     with progress() as report:
-        found = checks(report)
+        found = radio_checks(radios, scenario, settings, report) if radios else checks(report)
     if json_:
         import json
         from dataclasses import asdict
@@ -41,7 +51,7 @@ def doctor(json_: bool) -> int:
         rows = [asdict(check) | {"required": check.required} for check in found]
         click.echo(json.dumps({"ready": ready(found), "checks": rows}, indent=2))
     else:
-        render(found)
+        render(found, job=RADIO_JOB if radios else MAIN_JOB)
     return 0 if ready(found) else 2
 
 
@@ -66,18 +76,26 @@ def checks(report: Report | None = None) -> "list[Check]":
     return sorted((found[look.name] for look in looks), key=lambda check: not check.required)
 
 
+def radio_checks(
+    radios: Sequence[str], scenario: Path | None, settings: Sequence[str], report: Report | None = None
+) -> "list[Check]":
+    """Return the checks of a run on these radios; takes ten seconds a radio. Raises FadelabError."""
+    from testbed.cli.doctor import usrp
+    from testbed.cli.doctor.usrp.this_machine import case_of
+
+    return sorted(usrp.checks(case_of(radios, scenario, settings, report)), key=lambda check: not check.required)
+
+
 def ready(found: "Sequence[Check]") -> bool:
-    """Whether everything the demo needs is there."""
+    """Whether everything is there that the job needs which decides the exit status."""
     return all(check.ok for check in found if check.required)
 
 
-def render(found: "Sequence[Check]", console: "Console | None" = None) -> None:
+def render(found: "Sequence[Check]", console: "Console | None" = None, job: str = "demo") -> None:
     """Print a table, the remedies, and a closing line."""
     from rich.console import Console
     from rich.table import Table
     from rich.text import Text
-
-    from testbed.cli.doctor.look import MAIN_JOB
 
     if console is None:
         # a file is wide: wrapped lines are hard to grep
@@ -96,7 +114,7 @@ def render(found: "Sequence[Check]", console: "Console | None" = None) -> None:
             console.print(Text(f"  {check.name}{note}: {check.remedy}"), soft_wrap=True)
     needs = [check.name for check in missing if check.required]
     verdict = f"is missing {', '.join(needs)}" if needs else "has everything it needs"
-    console.print(Text(f"\n{MAIN_JOB} {verdict}", "bold red" if needs else "bold green"), soft_wrap=True)
+    console.print(Text(f"\n{job} {verdict}", "bold red" if needs else "bold green"), soft_wrap=True)
 
 
 @contextmanager

@@ -12,6 +12,8 @@ from testbed.tiers import TIERS
 
 #: the job that decides the exit status
 MAIN_JOB = "demo"
+#: the job that decides it with --radio
+RADIO_JOB = "a run on these radios"
 #: the jobs that need network namespaces
 RUNS = ("demo", "run", "test")
 #: the tiers with radios
@@ -36,8 +38,8 @@ class Check:
 
     @property
     def required(self) -> bool:
-        """Whether the main job does not run without it."""
-        return MAIN_JOB in self.needed_for
+        """Whether the job that decides the exit status does not run without it."""
+        return MAIN_JOB in self.needed_for or RADIO_JOB in self.needed_for
 
 
 class Seen(NamedTuple):
