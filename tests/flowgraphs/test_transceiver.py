@@ -1,6 +1,10 @@
-"""What a station's flowgraph leaves behind when it is closed: nothing."""
+"""A station's flowgraph on a virtual USRP: its silence, its gaps, and what it leaves behind when closed: nothing."""
 
 import os
+import signal
+import subprocess
+import sys
+import time
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -60,6 +64,48 @@ def test_silence_around_bursts_goes_on_the_air_and_counts() -> None:
             assert transceiver.counters().underflows == 0
         finally:
             transceiver.close()
+
+
+#: a transceiver that tells when it receives, and at the end of its input what it has received and lost, in seconds
+_RECEIVING = """
+import sys, time
+from flowgraphs.frontend import RadioSettings
+from flowgraphs.phys import make_phy
+from flowgraphs.transceiver import Transceiver
+transceiver = Transceiver(RadioSettings(sys.argv[1], 1e6, tx_hz=1e9, rx_hz=1e9), make_phy("ofdm", rate_sps=1e6))
+transceiver.start()
+while not transceiver.rx.block.nitems_written(0):
+    time.sleep(0.01)
+began = time.monotonic()
+print("receiving", flush=True)
+sys.stdin.read()
+counters = transceiver.counters()
+received = transceiver.rx.block.nitems_written(0)
+print("told", received / 1e6, time.monotonic() - began, counters.lost_ns / 1e9, counters.overflows)
+transceiver.close()
+"""
+
+
+@pytest.mark.slow
+def test_length_of_an_overflow_is_known() -> None:
+    """A process that was stopped for longer than the device waits for it."""
+    with quiet_air() as air:
+        command = [sys.executable, "-c", _RECEIVING, f"type=vusrp,air={air.name},serial=A"]
+        with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as receiving:
+            assert receiving.stdout is not None
+            while receiving.stdout.readline() != "receiving\n":
+                pass
+            receiving.send_signal(signal.SIGSTOP)
+            time.sleep(1.4)
+            receiving.send_signal(signal.SIGCONT)
+            time.sleep(0.5)
+            told, _ = receiving.communicate()
+    # GNU Radio logs there, too
+    [line] = (line for line in told.splitlines() if line.startswith("told "))
+    received_s, elapsed_s, lost_s, overflows = map(float, line.split()[1:])
+    assert overflows >= 1
+    assert lost_s > 1.2
+    assert received_s + lost_s == pytest.approx(elapsed_s, abs=0.3)
 
 
 def test_only_threads_that_the_device_waits_for_run_in_real_time(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,6 +1,7 @@
 // All blocks in one flowgraph, started and stopped, for the sanitizers: frames go round, while another thread asks the
 // meter and the receiver. Exit status 0: all frames came back in their order.
 
+#include <gnuradio/fadelab/burst_guard.h>
 #include <gnuradio/fadelab/frame_box.h>
 #include <gnuradio/fadelab/idle_filler.h>
 #include <gnuradio/fadelab/ofdm_receiver.h>
@@ -54,11 +55,13 @@ bool round_trip() {
     const auto top = gr::make_top_block("test");
     const auto box = gr::fadelab::frame_box::make();
     const auto transmitter = gr::fadelab::ofdm_transmitter::make("qam16");
+    const auto guard = gr::fadelab::burst_guard::make(30, 50);
     const auto filler = gr::fadelab::idle_filler::make();
     const auto receiver = gr::fadelab::ofdm_receiver::make(2e6);
     const auto meter = gr::fadelab::sample_meter::make();
     top->msg_connect(box, "send", transmitter, "frames");
-    top->connect(transmitter, 0, filler, 0);
+    top->connect(transmitter, 0, guard, 0);
+    top->connect(guard, 0, filler, 0);
     top->connect(filler, 0, receiver, 0);
     top->connect(filler, 0, meter, 0);
     top->msg_connect(receiver, "frames", box, "received");
@@ -81,6 +84,7 @@ bool round_trip() {
             static_cast<void>(meter->beginnings(0));
             static_cast<void>(receiver->constellation());
             static_cast<void>(box->late());
+            static_cast<void>(box->acknowledged());
             static_cast<void>(synchronizer->take_preamble(0.0));
         }
     });
