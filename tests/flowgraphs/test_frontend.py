@@ -134,6 +134,28 @@ def test_gnu_radio_that_is_missing_says_how_to_get_it(air: Air, monkeypatch: pyt
         Receiver(on(air, "V1"))
 
 
+# -- devices of real families --------------------------------------------------------------------------------
+
+#: master clock at 2.5 Msps
+FAMILIES = {"b200": 40e6, "b210": 40e6, "n210-sbx": 100e6, "x310-ubx": 200e6, "n310": 125e6}
+
+
+@pytest.mark.parametrize("profile", FAMILIES)
+def test_device_of_a_family_is_set_up_for_the_default_radio(air: Air, profile: str) -> None:
+    args = f"type=vusrp,profile={profile},air={air.name},serial=V1"
+    settings = RadioSettings(args, 2.5e6, 2.46e9, 2.41e9, options=FrontEndOptions(clock_source="external"))
+    halves = transmitter, receiver = both(settings)
+    for half, hz in zip(halves, (2.46e9, 2.41e9), strict=True):
+        about = half.about()
+        assert (about["rate_sps"], about["master_clock_hz"]) == (2.5e6, FAMILIES[profile])
+        assert about["carrier_hz"] == pytest.approx(hz, abs=1.0)
+        assert about["gain_db"] == half.gain_db
+        assert about["clock_source"] == "external"
+        assert about["mboard_serial"] == "V1"
+    assert receiver.gain_range_db[0] == 0
+    assert transmitter.gain_db > 0
+
+
 # -- an invented device, with faults that no virtual one has -------------------------------------------------
 
 B200 = RadioSettings("type=b200,serial=31A1", 2.5e6, 2.45e9, 2.41e9, options=CABLED)
