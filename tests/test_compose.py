@@ -28,7 +28,7 @@ from tests.hosts.harness import needs_network
 
 ROOT = Path(__file__).parents[1]
 #: what the override wants to be told
-USRPS = {"ST_DEVICE": "type=b200,serial=31A1", "BAS_DEVICE": "type=b200,serial=31B2"}
+USRPS = {"ST_DEVICE": "type=b200,serial=31A1", "BAS_DEVICE": "type=b200,serial=31B2", "RADIO_PATH": "cabled=true"}
 #: ${NAME:-default} or ${NAME:?complaint}
 VARIABLE = re.compile(r"\$\{(\w+):(?:-([^}]*)|\?[^}]*)\}")
 
