@@ -1,6 +1,6 @@
 """Charts of the radios."""
 
-from dashboard.charts import Chart, Line, Share, Value
+from dashboard.charts import Chart, Line, Rate, Share, Value
 from telemetry.records import LinkRecord, PhyRecord
 
 CHART = (
@@ -33,5 +33,23 @@ CHART = (
         "Carrier frequency of the transmitter minus the receiver's, estimated on each frame",
         (Line(PhyRecord, "link", "", Value("cfo_hz")),),
         scale="free",
+    ),
+    Chart(
+        "level",
+        "Receivers' level and gain",
+        "dB",
+        "Mean level of the frames relative to full scale, and the gain of the receiver",
+        (
+            Line(PhyRecord, "link", "level", Value("rssi_dbfs")),
+            Line(PhyRecord, "link", "gain", Value("rx_gain_db")),
+        ),
+        scale="free",
+    ),
+    Chart(
+        "overflows",
+        "Gaps in received samples",
+        "1/s",
+        "Times at which a receiver lost samples because this machine took them too late, mean of the last second",
+        (Line(PhyRecord, "link", "", Rate("overflows")),),
     ),
 )

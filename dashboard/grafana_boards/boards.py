@@ -130,7 +130,7 @@ def _link_states() -> Iterator[Panel]:
 def _radio() -> list[Row]:
     mode = influxql.state("mode", PhyRecord, RUN)
     return [
-        ("Signal", [*charts("snr", "cfo")]),
+        ("Signal", [*charts("snr", "cfo", "level", "overflows")]),
         (
             "Frames",
             [

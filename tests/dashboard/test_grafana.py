@@ -156,6 +156,7 @@ TICKS = {"fec_repairs": 2, "residual_losses": 9, "eln_marks": 9, "congestion_los
 #: figures that stay
 TCP = {"ssthresh_bytes": 40_000, "srtt_ms": 52.5, "rto_ms": 260.0}
 PHY = {"evm_db": -16.0, "cfo_hz": 120.0, "per": 0.05, "mode": "qpsk"}
+PHY |= {"rssi_dbfs": -18.0, "rx_gain_db": 40.0, "overflows": 2}
 STATION = {"processor_percent": 41.5, "memory_bytes": 88_000_000}
 
 

@@ -18,7 +18,9 @@ pytestmark = [*needs_network, pytest.mark.patient]
 
 #: filled where there is a radio
 RADIO = {"SNR", "SNR and EVM, up", "SNR and EVM, down", "Mode"} | {
-    f"Carrier frequency offset, {direction}" for direction in ("up", "down")
+    f"{title}, {direction}"
+    for title in ("Carrier frequency offset", "Receivers' level and gain", "Gaps in received samples")
+    for direction in ("up", "down")
 }
 EPOCH_NS = 1_790_000_000 * SECOND
 
