@@ -1,7 +1,6 @@
 """What chance can do to a count of lost frames, so that a test can say how probable it is to fail by chance."""
 
 import numpy as np
-from scipy import stats
 
 #: that chance exceeds one of these bounds
 ERROR_PROBABILITY = 1e-7
@@ -11,6 +10,9 @@ _BLOCK_PACKETS = 8
 
 def highest_per(lost: int, sent: int) -> float:
     """Return the highest PER at which so few of `sent` frames are lost, but for ERROR_PROBABILITY (Clopper-Pearson)."""
+    # it takes a second
+    from scipy import stats
+
     return float(stats.beta.isf(ERROR_PROBABILITY, lost + 1, sent - lost))
 
 
@@ -24,6 +26,8 @@ def most_lost_for_good(retransmissions: int, per: float) -> int:
 
 
 def _most_lost(size: int, blocks: int, per: float) -> int:
+    from scipy import stats
+
     lost = stats.binom.pmf(np.arange(size + 1), size, per)
     #: of packets that are lost, and enough redundancy with them
     for_good = np.array([lost[n] * lost[size - n + 1 :].sum() for n in range(size + 1)])

@@ -22,13 +22,35 @@ def copied(place: Path) -> Path:
     files = [name for name in listed.stdout.split("\0") if name and (ROOT / name).is_file()]
     copy = place / "checkout"
     (copy / ".build").mkdir(parents=True)
-    subprocess.run(["cp", "--parents", "--no-dereference", *files, copy], cwd=ROOT, check=True)
+    # with their times, by which Python knows whether bytecode is a file's
+    cp = ("cp", "--parents", "--no-dereference", "--preserve=timestamps")
+    subprocess.run([*cp, *files, copy], cwd=ROOT, check=True)
+    if sys.pycache_prefix is not None:
+        _share_bytecode(sys.pycache_prefix, copy, files)
     for built in (".build/native", ".build/vusrp"):
         if (ROOT / built).exists():
             (copy / built).symlink_to((ROOT / built).resolve())
     subprocess.run(["git", "init", "-q"], cwd=copy, check=True)
     commit(copy)
     return copy
+
+
+def _bytecode(checkout: Path) -> Path:
+    """The folder of a copy's bytecode (PYTHONPYCACHEPREFIX)."""
+    return checkout / ".build" / "pycache"
+
+
+def _share_bytecode(ours: str, copy: Path, files: Sequence[str]) -> None:
+    """Spare the copy to compile what is as it was. Python writes bytecode to a new file, not through a link."""
+    for libraries in {sys.prefix, sys.base_prefix}:
+        link = Path(f"{_bytecode(copy)}{libraries}")
+        link.parent.mkdir(parents=True, exist_ok=True)
+        link.symlink_to(f"{ours}{libraries}")
+    for folder in {Path(name).parent for name in files if name.endswith(".py")}:
+        theirs = Path(f"{_bytecode(copy)}{copy}") / folder
+        theirs.mkdir(parents=True, exist_ok=True)
+        for compiled in (Path(f"{ours}{ROOT}") / folder).glob("*.pyc"):
+            (theirs / compiled.name).symlink_to(compiled)
 
 
 def commit(checkout: Path) -> None:
@@ -51,6 +73,7 @@ def run(words: Sequence[str], checkout: Path, limit_s: float = 250) -> "subproce
         "FADELAB_ROOT": str(checkout),
         "FADELAB_PURE": "1",
         "PYTHONPATH": f"{checkout}:{os.environ.get('PYTHONPATH', '')}",
+        "PYTHONPYCACHEPREFIX": str(_bytecode(checkout)),
     }
     kept = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST_")}
     return subprocess.run(

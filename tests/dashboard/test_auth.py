@@ -90,8 +90,11 @@ OURS = {"here", "here, no metadata", "here, no referrer"}
 @pytest.mark.parametrize("token", ["none", "wrong bearer", "no bearer", "session", "bearer"])
 @pytest.mark.parametrize("path", CHANGES)
 def test_changing_takes_the_token_and_the_page(tmp_path: Path, path: str, token: str) -> None:
-    for number, (place, headers) in enumerate(PLACES.items()):
-        stage = Door(tmp_path / str(number))
+    doors = (Door(tmp_path / place) for place in PLACES)
+    stage = next(doors)
+    for place, headers in PLACES.items():
+        if not stage.untouched:
+            stage = next(doors)
         answer = stage.client.post(path, json=CHANGES[path], headers={**stage.show(token), **headers})
         # a program that is no browser says nothing of where it is, and shows the token
         from_us = place in OURS or (place == "nowhere" and "bearer" in token)

@@ -12,7 +12,8 @@ unchanged. A deadline that was handled is over; one that is handled early change
 import gc
 import sys
 from collections import Counter, OrderedDict
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from operator import attrgetter
 from types import BuiltinFunctionType, FunctionType, ModuleType
 from typing import Any, Final, Literal, NamedTuple
 
@@ -89,8 +90,8 @@ def tagged(packet: bytes | Segment, side: Side, mine: bool = False) -> Any:
     return copy
 
 
-def fields(segment: Segment) -> tuple[Any, ...]:
-    return tuple(getattr(segment, name) for name in _FIELDS)
+#: what a segment says
+fields: Callable[[Segment], tuple[Any, ...]] = attrgetter(*_FIELDS)
 
 
 # -- one end, with all that goes in and out of it looked at --------------------------------------------------
