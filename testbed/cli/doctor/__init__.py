@@ -30,20 +30,31 @@ Report = Callable[[int, int, str], None]
 @click.argument("scenario", type=options.PATH, required=False)
 @click.option("--radio", "radios", multiple=True, metavar="ARGS", help="Ask these real radios: ST's, then BAS's.")
 @options.settings("With --radio: change a value of SCENARIO, as in radio.cabled=true.")
+@click.option("--cable", is_flag=True, help="With two radios: let them measure each other by short bursts.")
+@options.out
 @options.json_
-def doctor(scenario: Path | None, radios: tuple[str, ...], settings: tuple[str, ...], json_: bool) -> int:
+def doctor(
+    scenario: Path | None, radios: tuple[str, ...], settings: tuple[str, ...], cable: bool, out: Path, json_: bool
+) -> int:
     """Look at this machine: what works, what is missing, how to get it.
 
     Changes nothing. The exit status is 0 when everything `demo` needs is there, else 2. With --radio: when everything
     is there that SCENARIO (default: scenarios/fading-link.yaml) needs on these radios. Their settings are made, and
-    nothing is transmitted.
+    nothing is transmitted but for --cable, which draws its measurements into a folder below --out.
     """
     from testbed.cli.doctor.look import MAIN_JOB, RADIO_JOB
 
     if not radios and (scenario is not None or settings):
         raise click.UsageError("SCENARIO and --set are for the radios: name them, as in --radio serial=31A1.")
+    if cable and len(radios) != 2:
+        raise click.UsageError("--cable measures between two radios: --radio for ST and --radio for BAS.")
     with progress() as report:
         found = radio_checks(radios, scenario, settings, report) if radios else checks(report)
+        if cable and ready(found):
+            from testbed.cli.doctor.usrp.cable import cable_checks
+
+            report(1, 1, "the radios measure each other")
+            found += cable_checks(radios, scenario, settings, out)
     if json_:
         import json
         from dataclasses import asdict

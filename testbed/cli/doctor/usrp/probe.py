@@ -1,7 +1,7 @@
 """Asks radios, each in child processes of its own: UHD's two Python bindings cannot share a process, and may abort it.
 
 The children write one line of JSON. `open` uses UHD's own binding: it finds and opens the device, and reads UHD's
-property tree. `set` uses `flowgraphs/frontend.py`, as a station does.
+property tree. `set` uses `flowgraphs/frontend.py`, as a station does. `cable` lets two radios measure each other.
 """
 
 import json
@@ -9,14 +9,22 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Mapping
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
 
+from common.sides import SIDES, Side
 from testbed.cli.doctor.usrp.case import Answer
+from testbed.errors import FadelabError
 from testbed.paths import root
+
+if TYPE_CHECKING:
+    from flowgraphs.cable_signal import Direction
 
 #: an X310 takes 10 s to open, a B210 that loads its FPGA likewise
 _CHILD_S = 60.0
+#: the cable check takes half a minute on a busy computer
+_CABLE_S = 180.0
 #: time to lock to a reference, as in UHD's examples
 _LOCK_S = 1.0
 _POLL_S = 0.05
@@ -32,7 +40,19 @@ def ask(args: str, clock_source: str | None, scenario: Mapping[str, Any], side: 
     return Answer(**opened, **{"settings_fault": fault, **settled}, said=tuple(dict.fromkeys((*said, *said_later))))
 
 
-def _child(job: str, request: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
+def measure(radios: Sequence[str], scenario: Mapping[str, Any]) -> "Mapping[Side, Direction | None]":
+    """Return what each side's radio hears of the other's. Raises FadelabError."""
+    from pydantic import TypeAdapter
+
+    from flowgraphs.cable_signal import Direction
+
+    found, _ = _child("cable", {"radios": list(radios), "scenario": scenario}, _CABLE_S)
+    if "fault" in found:
+        raise FadelabError(found["fault"])
+    return TypeAdapter(dict[Side, Direction | None]).validate_python(found)
+
+
+def _child(job: str, request: Mapping[str, Any], limit_s: float = _CHILD_S) -> tuple[dict[str, Any], list[str]]:
     """Return the answer of a child, with a `fault` where it died, and UHD's warnings."""
     python_path = os.pathsep.join(filter(None, (str(root()), os.environ.get("PYTHONPATH"))))
     environment = {**os.environ, "PYTHONPATH": python_path, "UHD_LOG_CONSOLE_LEVEL": "warning"}
@@ -43,12 +63,12 @@ def _child(job: str, request: Mapping[str, Any]) -> tuple[dict[str, Any], list[s
             capture_output=True,
             text=True,
             errors="replace",
-            timeout=_CHILD_S,
+            timeout=limit_s,
             check=False,
             env=environment,
         )
     except subprocess.TimeoutExpired:
-        return {"fault": f"no answer within {_CHILD_S:.0f} s"}, []
+        return {"fault": f"no answer within {limit_s:.0f} s"}, []
     try:
         answer = json.loads((done.stdout.splitlines() or [""])[-1])
     except ValueError:
@@ -130,10 +150,26 @@ def _set(args: str, scenario: Mapping[str, Any], side: Any) -> dict[str, Any]:
         return {**answer, "fault": str(error)}
 
 
+def _cable(radios: Sequence[str], scenario: Mapping[str, Any]) -> dict[str, Any]:
+    from flowgraphs.cable_check import check
+    from flowgraphs.frontend import FrontEndError
+    from testbed.live.usrp_radio import settings_of
+    from testbed.scenario.file import plan_of
+
+    plan = plan_of(scenario)
+    first, second = (settings_of(plan, side, args) for side, args in zip(SIDES, radios, strict=True))
+    try:
+        return {side: None if found is None else asdict(found) for side, found in check(first, second).items()}
+    except FrontEndError as error:
+        return {"fault": str(error)}
+
+
+_JOBS: Mapping[str, Callable[..., dict[str, Any]]] = {"open": _open, "set": _set, "cable": _cable}
+
+
 def main() -> None:
     """Serve one request."""
-    request = json.load(sys.stdin)
-    answer = _open(**request) if sys.argv[1] == "open" else _set(**request)
+    answer = _JOBS[sys.argv[1]](**json.load(sys.stdin))
     # at once: threads of gr-uhd's sinks outlive the interpreter
     os.write(1, b"\n" + json.dumps(answer).encode() + b"\n")
     os._exit(0)

@@ -11,6 +11,7 @@ from testbed.cli.doctor.usrp.probe import ask
 from testbed.cli.options import DEMO_SCENARIOS
 from testbed.errors import FadelabError
 from testbed.scenario.file import load
+from testbed.scenario.schema import Scenario
 from testbed.tiers import tier_with
 
 _ETHTOOL_S = 5.0
@@ -25,11 +26,8 @@ def case_of(
     """Return the case of these radios, asked one after the other. Raises FadelabError."""
     if len(radios) > len(SIDES):
         raise FadelabError(f"--radio is given {len(radios)} times: name ST's radio, then BAS's")
-    tier = tier_with("real")
-    loaded = load(scenario or DEMO_SCENARIOS[tier], settings, tier=tier)
-    # the stations' devices are those of --radio
-    radio = loaded.radio.model_copy(update={"devices": None})
-    plain = loaded.model_copy(update={"radio": radio}).plain()
+    loaded = scenario_of(scenario, settings)
+    radio, plain = loaded.radio, loaded.plain()
     clock_source = radio.front_end().clock_source
     found = []
     for number, (side, args) in enumerate(zip(SIDES, radios, strict=False)):
@@ -45,6 +43,13 @@ def case_of(
         images=os.environ.get("UHD_IMAGES_DIR", ""),
         rings=_rings,
     )
+
+
+def scenario_of(scenario: Path | None, settings: Sequence[str]) -> Scenario:
+    """Return the scenario, without its own radios. Raises FadelabError."""
+    tier = tier_with("real")
+    loaded = load(scenario or DEMO_SCENARIOS[tier], settings, tier=tier)
+    return loaded.model_copy(update={"radio": loaded.radio.model_copy(update={"devices": None})})
 
 
 def _rings(interface: str) -> str:
