@@ -128,6 +128,17 @@ def test_every_test_is_in_one_part(pytester: pytest.Pytester, part: str, chosen:
     assert {item.name.removeprefix("test_") for item in dropped} == marks.keys() - chosen
 
 
+def test_long_files_come_before_files_that_fill_the_end() -> None:
+    def tests(file: str, count: int, marks: tuple[str, ...] = ()) -> list[Any]:
+        return [SimpleNamespace(path=Path(file), get_closest_marker=lambda name: name in marks) for _ in range(count)]
+
+    mixed = tests("mixed", 3) + tests("mixed", 1, ("patient",))
+    given = [*tests("few", 1), *tests("many", 9), *mixed, *tests("slow", 5, ("slow",)), *tests("longest", 1, ("slow",))]
+    ordered = busy._ordered(given)
+    assert list(dict.fromkeys(item.path.name for item in ordered)) == ["longest", "slow", "mixed", "many", "few"]
+    assert sorted(map(id, ordered)) == sorted(map(id, given))
+
+
 def test_the_probe_tells_how_long_it_could_not_run() -> None:
     probe = Probe()
     try:

@@ -73,7 +73,8 @@ def steps(pytest_args: Sequence[str], reports: Path, *, quick: bool = False) -> 
         return Step(f"pytest, {part}", command, report, compiled=part == "compiled")
 
     def workers(count: int) -> tuple[str, ...]:
-        return f"--numprocesses={count}", "--dist=loadfile"
+        # in the order of tests/harness/busy.py
+        return f"--numprocesses={count}", "--dist=loadfile", "--no-loadscope-reorder"
 
     # one more than there are cores, for some tests wait for processes and for time
     many = workers(cores() + 1)

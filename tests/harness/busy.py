@@ -17,7 +17,8 @@ Rules kept
 import gc
 import re
 import time
-from collections.abc import Generator
+from collections import defaultdict
+from collections.abc import Generator, Sequence
 from functools import partial
 from pathlib import Path
 
@@ -161,7 +162,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         raise pytest.UsageError(f"the cores are {state()}: run `./fadelab compile`")
     if part is not None:
         config.hook.pytest_deselected(items=[item for item in items if not _is_of(item, part)])
-        items[:] = [item for item in items if _is_of(item, part)]
+        chosen = [item for item in items if _is_of(item, part)]
+        items[:] = chosen if part == "realtime" else _ordered(chosen)
     for item in items:
         if IS_COMPILED and _marked(item, "interpreted"):
             item.add_marker(pytest.mark.skip(reason="needs interpreted cores"))
@@ -169,6 +171,23 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             if not _may_have(item.path, "realtime"):
                 raise pytest.UsageError(f"{item.path}: has real-time tests, but does not name their mark")
             item.add_marker(pytest.mark.flaky(reruns=ATTEMPTS - 1, condition=partial(_excused, item)))
+
+
+def _ordered(items: Sequence[pytest.Item]) -> list[pytest.Item]:
+    """Order files for several workers, so that none is left with a long file when the others have ended.
+
+    Files of slow tests come first, among these the files of few tests, which are the longest tests. Then come quick
+    files, those of many tests first.
+    """
+    files = defaultdict[Path, list[pytest.Item]](list)
+    for item in items:
+        files[item.path].append(item)
+
+    def place(tests: list[pytest.Item]) -> tuple[float, int]:
+        slow = sum(_marked(item, *_NOT_QUICK) for item in tests) / len(tests)
+        return -slow, len(tests) if slow else -len(tests)
+
+    return [item for tests in sorted(files.values(), key=place) for item in tests]
 
 
 def _is_of(item: pytest.Item, part: str) -> bool:
