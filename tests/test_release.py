@@ -4,6 +4,7 @@ import re
 import tomllib
 from pathlib import Path
 
+import pytest
 import yaml
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -33,3 +34,16 @@ def test_the_citation_names_this_version_and_licence() -> None:
     assert (citation["cff-version"], citation["type"]) == ("1.2.0", "software")
     assert citation["version"] == PROJECT["version"]
     assert citation["license"] == PROJECT["license"]["text"]
+
+
+@pytest.mark.parametrize("part", ["native", "vusrp"])
+def test_packages_in_cpp_have_this_version(part: str) -> None:
+    rules = (ROOT / "flowgraphs" / part / "CMakeLists.txt").read_text()
+    assert re.findall(r"^project\(\S+ VERSION (\S+) ", rules, re.MULTILINE) == [PROJECT["version"]]
+
+
+def test_manifest_of_native_blocks_has_this_licence_and_the_gnu_radio_that_cmake_demands() -> None:
+    folder = ROOT / "flowgraphs" / "native"
+    manifest = yaml.safe_load((folder / "MANIFEST.md").read_text().split("---")[0])
+    assert manifest["license"] == PROJECT["license"]["text"]
+    assert f"find_package(Gnuradio {manifest['gr_supported_version']} " in (folder / "CMakeLists.txt").read_text()

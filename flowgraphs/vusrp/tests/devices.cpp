@@ -65,7 +65,7 @@ Usrp device(const std::string& air, const std::string& serial, bool lockstep) {
     const std::string clock = lockstep ? "lockstep" : "realtime";
     Usrp usrp =
         uhd::usrp::multi_usrp::make("type=vusrp,air=" + air + ",serial=" + serial + ",air_clock=" + clock);
-    for (std::size_t channel = 0; channel < fadelab::kChannels; ++channel) {
+    for (std::size_t channel = 0; channel < usrp->get_rx_num_channels(); ++channel) {
         usrp->set_rx_rate(kRate_sps, channel);
         usrp->set_tx_rate(kRate_sps, channel);
         usrp->set_rx_freq(kFreq_hz, channel);
