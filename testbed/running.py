@@ -12,7 +12,7 @@ from testbed.live.media import MEDIA
 from testbed.model.model_run import check_model, run_model
 from testbed.observers import MakeHooks, no_hooks
 from testbed.results.removal import going_on
-from testbed.results.store import RunFolder
+from testbed.results.store import RunFolder, noting_warnings
 from testbed.results.summary import Summary
 from testbed.run_hooks import Show
 from testbed.scenario.resolver import resolve
@@ -70,7 +70,7 @@ def run_in(folder: RunFolder, scenario: Scenario, show: Show, make_hooks: MakeHo
     """Run a scenario that its tier can run, with records and result in a folder, and return its result."""
     plan, hooks = resolve(scenario), make_hooks(scenario, folder)
     try:
-        with going_on(folder.path):
+        with going_on(folder.path), noting_warnings(folder.path):
             run = run_model if plan.tier.simulated else run_live
             summary = run(plan, folder, show, hooks)
     except BaseException as error:

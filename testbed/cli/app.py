@@ -58,6 +58,8 @@ def main(args: Sequence[str] | None = None) -> int:
         return 2
     except Exception as error:
         if _is_known(error):
+            for note in getattr(error, "__notes__", ()):
+                click.echo(f"warning: {note}", err=True)
             _complain(str(error))
             return 2
         if os.environ.get("FADELAB_DEBUG") == "1":

@@ -56,7 +56,8 @@ def station(
     from telemetry.records import PhyRecord
     from testbed.live.standalone import run_station
     from testbed.observers import database_or_none, open_influx
-    from testbed.results.show import radio_warnings, rate, warn
+    from testbed.results.show import rate
+    from testbed.results.store import radio_warnings
     from testbed.scenario.file import load
     from testbed.scenario.resolver import resolve
 
@@ -111,7 +112,8 @@ def station(
     )
     figures = asdict(final.counts) | asdict(final.lateness) | {"radio": radio}
     (folder / "station.json").write_text(json.dumps(figures, indent=2) + "\n")
-    warn(*radio_warnings(folder))
+    for line in radio_warnings(folder):
+        complain(f"warning: {line}")
     console.print(f"{folder}/  station.json, traces", highlight=False, soft_wrap=True)
 
 

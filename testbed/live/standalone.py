@@ -26,7 +26,7 @@ from testbed.errors import FadelabError
 from testbed.live.children import Child, ChildError, ChildGroup
 from testbed.live.signals import ended_by_sigterm
 from testbed.paths import bpf_objects
-from testbed.results.store import station_log
+from testbed.results.store import noting_warnings, station_log
 from testbed.results.summary import link_record
 from testbed.scenario.run_plan import Plan
 
@@ -78,7 +78,7 @@ def run_station(
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise FadelabError(f"{folder}: cannot be made: {error.strerror}; choose another --out") from None
-    with ended_by_sigterm(), ChildGroup() as group:
+    with noting_warnings(folder), ended_by_sigterm(), ChildGroup() as group:
         log = station_log(folder, STATIONS[side])
         child = group.add(_start_with_tun("station", "testbed.live.station_process", tun, log))
         start = secrets.randbits(64)

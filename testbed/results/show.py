@@ -3,7 +3,6 @@
 Progress goes to stderr, so that stdout holds the result alone.
 """
 
-import re
 import textwrap
 from collections import Counter, deque
 from collections.abc import Callable, Iterator, Sequence
@@ -25,7 +24,7 @@ from linklayer.filters.filter import Cause
 from telemetry.parquet import read_records
 from testbed.results.ground_truth import CAUSES
 from testbed.results.rates import RecentRate
-from testbed.results.store import station_log
+from testbed.results.store import radio_warnings
 from testbed.results.summary import Summary
 from testbed.run_hooks import Progress as RunProgress
 from testbed.run_hooks import Show
@@ -37,9 +36,6 @@ if TYPE_CHECKING:
 
 #: Okabe and Ito's colours, told apart by the colour-blind, too
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
-
-#: a warning or an error in UHD's form: its module and its first line
-_UHD_WARNING = re.compile(r"^\[(?:WARNING|ERROR)\] \[([^]]+)\] (.+)$", re.MULTILINE)
 
 
 def errors_in_words(errors: ErrorsPart) -> str:
@@ -222,7 +218,7 @@ def warnings(summaries: Sequence[Summary], *, late: bool = True) -> list[str]:
     lines = []
     for s in summaries:
         if s.folder is not None:
-            lines += [f"{s.run}: {line}" for line in radio_warnings(Path(s.folder))]
+            lines += [f"{s.run}: {escape(line)}" for line in radio_warnings(Path(s.folder))]
         if late and not s.on_time:
             lines.append(f"{s.run}: {s.lateness}: this machine did not keep up, the figures are not the channel's")
         if not s.intact:
@@ -232,16 +228,6 @@ def warnings(summaries: Sequence[Summary], *, late: bool = True) -> list[str]:
         if s.changes:
             lines.append(f"{s.run}: was changed {s.changes} times while it ran; control.parquet has the changes")
     return lines
-
-
-def radio_warnings(folder: Path) -> list[str]:
-    """Return UHD's warnings to the stations of a run, with Rich's markup escaped, once each."""
-    found = (
-        f"{log.stem.replace('-', ' ')}: {module}: {text}"
-        for log in sorted(folder.glob(station_log(Path(), "*").name))
-        for module, text in _UHD_WARNING.findall(log.read_text(errors="replace"))
-    )
-    return [escape(line) for line in dict.fromkeys(found)]
 
 
 def warn(*lines: str) -> None:

@@ -10,8 +10,10 @@ summary.json    the result
 import json
 import os
 import platform
+import re
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict
 from datetime import UTC, datetime
 from functools import cache
@@ -27,6 +29,8 @@ from testbed.paths import fadelab_version
 from testbed.results.summary import Summary
 from testbed.scenario.schema import Scenario
 
+#: a warning or an error in UHD's form: its module and its first line
+_UHD_WARNING = re.compile(r"^\[(?:WARNING|ERROR)\] \[([^]]+)\] (.+)$", re.MULTILINE)
 _PACKAGES = ("zfec", "pydantic", "pyarrow", "pyroute2")
 
 
@@ -96,6 +100,27 @@ class RunFolder:
 def station_log(folder: Path, station: str) -> Path:
     """Return the file in a run's folder for the stderr of a station."""
     return folder / f"station-{station}.log"
+
+
+def radio_warnings(folder: Path) -> list[str]:
+    """Return UHD's warnings to the stations of a run, a line each, once each."""
+    found = (
+        f"{log.stem.replace('-', ' ')}: {module}: {text}"
+        for log in sorted(folder.glob(station_log(Path(), "*").name))
+        for module, text in _UHD_WARNING.findall(log.read_text(errors="replace"))
+    )
+    return list(dict.fromkeys(found))
+
+
+@contextmanager
+def noting_warnings(folder: Path) -> Iterator[None]:
+    """Add UHD's warnings to an error of a run, as notes."""
+    try:
+        yield
+    except FadelabError as error:
+        for line in radio_warnings(folder):
+            error.add_note(line)
+        raise
 
 
 @cache
