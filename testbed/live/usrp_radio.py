@@ -45,7 +45,7 @@ _LOW_NS = 2 * LEAD_NS
 #: and then more than two frames, as long as they are work for no longer
 _HIGH_NS = 3 * LEAD_NS
 #: an acknowledgement that has not come so long after a frame has left means that it has not left
-_BEHIND_NS = 10_000_000
+_BEHIND_NS = 20_000_000
 #: or, even later, that the message was lost
 _UNHEARD_NS = 100_000_000
 #: the frames in a device that is behind get so much more time, less than it is behind, lest it run dry

@@ -184,7 +184,7 @@ def test_backlog_of_a_slow_device_is_bounded_by_its_acknowledgements(ack_ns: int
             drive(onair, transceiver, transceiver.now + MS)
     drive(onair, transceiver, transceiver.now + 1000 * MS)
     assert transceiver.frames == frames
-    assert max(burst.starts_at - burst.came_at for burst in transceiver.bursts) <= 20 * MS
+    assert max(burst.starts_at - burst.came_at for burst in transceiver.bursts) <= 30 * MS
     # and it is never without a frame
     pairs = itertools.pairwise(transceiver.bursts)
     assert all(second.starts_at - first.ends_at == transceiver.gap_ns for first, second in pairs)
