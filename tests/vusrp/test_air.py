@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 from channel.delay_profiles import Kind, Tap
-from flowgraphs.air import Air, AirError, Link
+from flowgraphs.air import Air, AirError, Link, _checked, _ffi, _library
 from flowgraphs.series import write_series
 from tests.harness.radio_process import MODULES, RadioProcess
 from tests.vusrp.conftest import LEAD, Bench
@@ -65,6 +65,12 @@ def test_links_follow_profiles_and_series(air_name: str, tmp_path: Path) -> None
         assert air.set_link("*", "*", taps=()) == Link()
 
 
+def unterminated(air: Air) -> None:
+    """Give an interferer whose path has no end, as a program in C can."""
+    wanted = _ffi.new("fadelab_interferer *", {"path": b"/" * 256, "rate_sps": 1e6})
+    _checked(_library().fadelab_air_set_interferer(air._open(), b"V1", wanted))
+
+
 def test_what_cannot_be_is_refused_in_one_line(air_name: str, tmp_path: Path) -> None:
     with Air.create(air_name, seed=1) as air:
         (tmp_path / "odd").write_bytes(b"12345")
@@ -77,6 +83,7 @@ def test_what_cannot_be_is_refused_in_one_line(air_name: str, tmp_path: Path) ->
             (lambda: air.set_profile("*", "*", "EXA", doppler_hz=1.0), "no profile 'EXA'"),
             (lambda: air.set_receiver("*", noise_dbm_hz=float("nan")), "noise density"),
             (lambda: air.set_interference("V1", tmp_path / "odd", rate_sps=1e6), "interference: .*odd"),
+            (lambda: unterminated(air), "interference: its path is longer than 255 bytes"),
             (lambda: air.set_clock_offset("V1", 1e4), "within 1000 ppm"),
             (lambda: Air.create(air_name, seed=2), "has seed=1, not seed=2"),
             (lambda: Air.create(air_name, clock="lockstep"), "has clock realtime, not lockstep"),

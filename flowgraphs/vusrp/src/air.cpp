@@ -14,12 +14,9 @@ namespace fadelab {
 namespace {
 
 const std::string kFolder = "/dev/shm";
-constexpr std::size_t kPage = 4096;
 constexpr std::size_t kRingBytes = kRingSamples * sizeof(Sample);
 constexpr std::size_t kHeaderBytes = (sizeof(Header) + kPage - 1) / kPage * kPage;
 constexpr std::size_t kBytes = kHeaderBytes + kDevices * kChannels * kRingBytes;
-// A transmitter checks that samples are in time, then publishes them: it has so long for it.
-constexpr std::int64_t kPublishing_ns = 50'000;
 constexpr std::int64_t kLookForDead_ns = 100'000'000;
 constexpr std::int64_t kPatience_ns = 30 * kSecond_ns;
 constexpr std::int64_t kPatienceWhileIdle_ns = 2 * kSecond_ns;
@@ -33,6 +30,7 @@ void make_mutex(pthread_mutex_t& mutex) {
     pthread_mutexattr_init(&attributes);
     pthread_mutexattr_setpshared(&attributes, PTHREAD_PROCESS_SHARED);
     pthread_mutexattr_setrobust(&attributes, PTHREAD_MUTEX_ROBUST);
+    pthread_mutexattr_setprotocol(&attributes, PTHREAD_PRIO_INHERIT);
     pthread_mutex_init(&mutex, &attributes);
     pthread_mutexattr_destroy(&attributes);
 }
@@ -200,6 +198,11 @@ Air::Mapping::~Mapping() {
     close(file_);
 }
 
+void Air::Mapping::make_private(std::byte* begin, std::size_t bytes) const {
+    const off_t offset = begin - static_cast<std::byte*>(memory_);
+    static_cast<void>(mmap(begin, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_FIXED | MAP_NORESERVE, file_, offset));
+}
+
 bool Air::Mapping::whole() const {
     const auto* header = static_cast<const Header*>(memory_);
     return bytes_ == kBytes && header->magic == kMagic && header->version == kVersion;
@@ -217,11 +220,25 @@ Air::Air(Air&& other) noexcept
       keeps_(other.keeps_) {}
 
 Air::~Air() {
-    if (header_ != nullptr) leave();
+    if (header_ == nullptr) return;
+    const Lock lock(*this);
+    leave_locked();
 }
 
 void Air::leave() {
     const Lock lock(*this);
+    const bool claimed = claims_;
+    leave_locked();
+    if (claimed) {
+        // Another thread may be in the midst of sending: what it still writes must not reach the slot's next owner.
+        mapping_.make_private(reinterpret_cast<std::byte*>(&slot()), sizeof(Slot));
+        for (std::size_t channel = 0; channel < kChannels; ++channel) {
+            mapping_.make_private(reinterpret_cast<std::byte*>(samples(slot_, channel)), kRingBytes);
+        }
+    }
+}
+
+void Air::leave_locked() {
     if (claims_) free_locked(slot_);
     if (keeps_) header_->kept = 0;
     claims_ = keeps_ = false;

@@ -15,6 +15,7 @@
 
 #include <sys/types.h>
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <stdexcept>
@@ -45,6 +46,8 @@ struct AirOptions {
 
 // What begins untimed begins so much after now, and lockstep lets receivers run ahead of each other by it.
 constexpr std::int64_t kLead_ns = 1'000'000;
+// A transmitter checks that samples are in time, then publishes them: it has so long for it.
+constexpr std::int64_t kPublishing_ns = 50'000;
 
 enum class Keep { kWhileUsed, kWhileCallerLives, kForGood };
 
@@ -64,7 +67,8 @@ public:
     Air(Air&& other) noexcept;
     Air& operator=(Air&&) = delete;
     ~Air();  // leaves
-    // Gives up what it claimed, and removes the air when nothing keeps it. What is still done with it has no effect.
+    // Gives up what it claimed, and removes the air when nothing keeps it. What is still done with it has no effect:
+    // other threads may go on sending and receiving.
     void leave();
 
     const std::string& name() const { return name_; }
@@ -134,6 +138,14 @@ public:
     // A receiver hears the interferers of all entries that name it.
     void set_interferer(const std::string& rx, const Interferer& interferer);
     std::vector<Interferer> interferers(const std::string& rx);
+    // All that a receiver needs of the configuration, at once.
+    struct Surroundings {
+        double noise_dbm_hz;
+        std::vector<Interferer> interferers;
+        std::vector<std::string> serials;                        // of the slots
+        std::vector<std::vector<medium::LinkOptions>> links;  // from the channels of each
+    };
+    Surroundings surroundings(const std::string& rx);
     void set_clock_offset_ppm(const std::string& serial, double ppm);
     double clock_offset_ppm(const std::string& serial);
     // Grows when owners or configuration change.
@@ -148,6 +160,8 @@ private:
         ~Mapping();
 
         bool whole() const;  // an air, of this version
+        // What is written to these pages from now on is this process's own.
+        void make_private(std::byte* begin, std::size_t bytes) const;
         int file() const { return file_; }
         ino_t inode() const { return inode_; }
         void* memory() const { return memory_; }
@@ -166,6 +180,7 @@ private:
                                      const std::string* serial);
     static Air find(const std::string& name, const AirOptions& options, Keep keep, const std::string* serial);
     void keep_locked(Keep keep);
+    void leave_locked();
     bool unused_locked();
     void reap_locked();
     void remove_locked();

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 #include <exception>
 #include <iterator>
 
@@ -65,6 +66,22 @@ const Value* find_entry(const Entry<Value> (&table)[kSize], const std::string& t
     return best == nullptr ? nullptr : &best->value;
 }
 
+template <typename Value, std::size_t kSize>
+Value found_or(const Entry<Value> (&table)[kSize], const std::string& tx, const std::string& rx, const Value& otherwise) {
+    const Value* found = find_entry(table, tx, rx);
+    return found == nullptr ? otherwise : *found;
+}
+
+std::vector<Interferer> heard_by(const Header& header, const std::string& rx) {
+    std::vector<Interferer> found;
+    for (const auto& entry : header.interferers) {
+        if (entry.order != 0 && exactness(entry.rx, rx) >= 0 && entry.value.path[0] != '\0') {
+            found.push_back(entry.value);
+        }
+    }
+    return found;
+}
+
 }  // namespace
 
 void Air::set_link(const std::string& tx, const std::string& rx, const medium::LinkOptions& options) {
@@ -82,8 +99,7 @@ void Air::set_link(const std::string& tx, const std::string& rx, const medium::L
 
 medium::LinkOptions Air::link(const std::string& tx, const std::string& rx) {
     const Lock lock(*this);
-    const auto* found = find_entry(header_->links, tx, rx);
-    return found == nullptr ? medium::LinkOptions() : *found;
+    return found_or(header_->links, tx, rx, medium::LinkOptions());
 }
 
 void Air::set_noise_dbm_hz(const std::string& rx, double dbm_hz) {
@@ -95,12 +111,14 @@ void Air::set_noise_dbm_hz(const std::string& rx, double dbm_hz) {
 
 double Air::noise_dbm_hz(const std::string& rx) {
     const Lock lock(*this);
-    const auto* found = find_entry(header_->noise_dbm_hz, "", rx);
-    return found == nullptr ? kDefaultNoise_dbm_hz : *found;
+    return found_or(header_->noise_dbm_hz, "", rx, kDefaultNoise_dbm_hz);
 }
 
 void Air::set_interferer(const std::string& rx, const Interferer& interferer) {
     check_pattern(rx);
+    if (std::memchr(interferer.path, '\0', sizeof interferer.path) == nullptr) {
+        throw AirError("interference: its path is longer than " + std::to_string(sizeof interferer.path - 1) + " bytes");
+    }
     if (interferer.path[0] != '\0') {
         try {
             medium::Interference(interferer.path);
@@ -115,12 +133,7 @@ void Air::set_interferer(const std::string& rx, const Interferer& interferer) {
 
 std::vector<Interferer> Air::interferers(const std::string& rx) {
     const Lock lock(*this);
-    std::vector<Interferer> found;
-    for (const auto& entry : header_->interferers) {
-        if (entry.order != 0 && exactness(entry.rx, rx) >= 0 && entry.value.path[0] != '\0')
-            found.push_back(entry.value);
-    }
-    return found;
+    return heard_by(*header_, rx);
 }
 
 void Air::set_clock_offset_ppm(const std::string& serial, double ppm) {
@@ -132,8 +145,22 @@ void Air::set_clock_offset_ppm(const std::string& serial, double ppm) {
 
 double Air::clock_offset_ppm(const std::string& serial) {
     const Lock lock(*this);
-    const auto* found = find_entry(header_->clock_offsets_ppm, "", serial);
-    return found == nullptr ? 0.0 : *found;
+    return found_or(header_->clock_offsets_ppm, "", serial, 0.0);
+}
+
+Air::Surroundings Air::surroundings(const std::string& rx) {
+    Surroundings found;
+    const Lock lock(*this);
+    found.noise_dbm_hz = found_or(header_->noise_dbm_hz, "", rx, kDefaultNoise_dbm_hz);
+    found.interferers = heard_by(*header_, rx);
+    for (const Slot& slot : header_->slots) {
+        found.serials.emplace_back(slot.serial);
+        auto& links = found.links.emplace_back();
+        for (std::size_t channel = 0; channel < slot.channels; ++channel) {
+            links.push_back(found_or(header_->links, port_name(slot.serial, channel), rx, medium::LinkOptions()));
+        }
+    }
+    return found;
 }
 
 }  // namespace fadelab

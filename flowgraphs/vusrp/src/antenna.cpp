@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
+#include <cstring>
 #include <stdexcept>
 #include <utility>
 
@@ -62,18 +63,24 @@ void Antenna::hear(const Grid& grid, std::int64_t tick, std::size_t n, Sample* o
 void Antenna::configure() {
     Air& air = radio_.air();
     configured_ = air.changes();
-    noise_dbm_hz_ = air.noise_dbm_hz(name_);
+    const Air::Surroundings found = air.surroundings(name_);
+    noise_dbm_hz_ = found.noise_dbm_hz;
     for (std::size_t slot = 0; slot < kDevices; ++slot) {
-        const std::string serial = air.occupant(slot).serial;
-        for (std::size_t channel = 0; channel < kChannels; ++channel) {
+        for (std::size_t channel = 0; channel < found.links[slot].size(); ++channel) {
             Transmitter& transmitter = transmitters_[slot][channel];
-            transmitter.name = port_name(serial, channel);
-            transmitter.link = air.link(transmitter.name, name_);
+            const std::string name = port_name(found.serials[slot], channel);
+            const medium::LinkOptions& link = found.links[slot][channel];
+            // a series may have been written anew
+            const bool same = name == transmitter.name && link.series_path[0] == '\0' &&
+                              std::memcmp(&link, &transmitter.link, sizeof link) == 0;
+            if (same) continue;
+            transmitter.name = name;
+            std::memcpy(&transmitter.link, &link, sizeof link);
             transmitter.paths.clear();
         }
     }
     interferers_.clear();
-    for (const auto& settings : air.interferers(name_)) {
+    for (const auto& settings : found.interferers) {
         Interferer& interferer = interferers_.emplace_back();
         interferer.settings = settings;
         try {

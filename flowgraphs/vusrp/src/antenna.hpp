@@ -65,7 +65,7 @@ private:
 
     struct Transmitter {
         std::string name;
-        medium::LinkOptions link;
+        medium::LinkOptions link{};
         std::vector<KnownPath> paths;
         std::vector<Stretch> stretches;
     };

@@ -23,7 +23,7 @@
 namespace fadelab {
 
 constexpr std::uint64_t kMagic = 0x72696162616c6566u;  // "felabair"
-constexpr std::uint32_t kVersion = 3;
+constexpr std::uint32_t kVersion = 4;
 
 constexpr std::size_t kDevices = 8;
 constexpr std::size_t kChannels = 4;  // of each direction of a device, at most
@@ -34,6 +34,7 @@ constexpr std::size_t kSegments = 4096;
 constexpr std::size_t kTunings = 1024;
 constexpr std::size_t kLinks = 256;
 constexpr std::size_t kPorts = 64;  // entries for one receiver, or one device
+constexpr std::size_t kPage = 4096;
 
 constexpr std::int64_t kIdle = kNever - 1;
 
@@ -77,7 +78,8 @@ struct RxChannel {
     std::atomic<std::int64_t> next_ns;
 };
 
-struct Slot {
+// In pages of its own, so that a process can give it up for good.
+struct alignas(kPage) Slot {
     Process owner;
     char serial[kNameBytes];
     std::atomic<std::uint32_t> channels;  // of each direction
@@ -119,7 +121,7 @@ struct Header {
     Process keeper;              // pid 0: for good
     std::int64_t epoch_ns;       // CLOCK_MONOTONIC when the air began
 
-    pthread_mutex_t mutex;  // robust; guards who owns what, the configuration's writers and lockstep's time
+    pthread_mutex_t mutex;  // robust, and inherits priority; guards who owns what, the configuration's writers and lockstep's time
     std::uint32_t removed;  // its name is gone: whoever has just opened it opens it again
     Count changes;          // of owners and configuration
     std::uint64_t orders;

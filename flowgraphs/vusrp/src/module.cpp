@@ -8,6 +8,7 @@
 #include <uhd/types/device_addr.hpp>
 #include <uhd/utils/log.hpp>
 #include <uhd/utils/static.hpp>
+#include <uhd/version.hpp>
 
 #include <algorithm>
 #include <cmath>
@@ -236,4 +237,12 @@ uhd::device::sptr make(const device_addr_t& address) {
 }  // namespace
 }  // namespace fadelab
 
-UHD_STATIC_BLOCK(register_vusrp) { uhd::device::register_device(&fadelab::find, &fadelab::make, uhd::device::USRP); }
+// UHD's classes differ between its versions, so a module that was built with another one must not be used.
+UHD_STATIC_BLOCK(register_vusrp) {
+    if (uhd::get_abi_string() != UHD_VERSION_ABI_STRING) {
+        UHD_LOG_ERROR("VUSRP", "built for UHD " UHD_VERSION_ABI_STRING " and loaded by UHD " << uhd::get_abi_string()
+                                                                                            << ": build it again");
+        return;
+    }
+    uhd::device::register_device(&fadelab::find, &fadelab::make, uhd::device::USRP);
+}

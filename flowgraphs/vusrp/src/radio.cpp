@@ -32,6 +32,7 @@ Radio::Radio(Air air, const Profile& profile, const Link& link, std::optional<do
       master_clock_hz_(master_clock(profile.master_clock, master_clock_hz.value_or(profile.master_clock.default_hz))),
       automatic_(profile.master_clock.automatic && !master_clock_hz) {
     air_.slot().channels = static_cast<std::uint32_t>(channels());
+    ++air_.header().changes;
     for (std::size_t channel = 0; channel < channels(); ++channel) {
         const auto add = [&](bool tx, Tunings& tunings) {
             const Direction& one = direction(tx);

@@ -74,6 +74,12 @@ std::size_t RxStream::recv(const buffs_type& buffs, std::size_t nsamps_per_buff,
     return filled;
 }
 
+#if UHD_VERSION >= 4080000
+void RxStream::post_input_action(const std::shared_ptr<uhd::rfnoc::action_info>&, std::size_t) {
+    throw uhd::not_implemented_error("vusrp has no RFNoC graph, and no actions");
+}
+#endif
+
 void RxStream::issue_stream_cmd(const stream_cmd_t& command) {
     const bool stops = command.stream_mode == stream_cmd_t::STREAM_MODE_STOP_CONTINUOUS;
     if (command.stream_now && !stops && channels_.size() > 1) {

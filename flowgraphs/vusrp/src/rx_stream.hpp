@@ -13,6 +13,8 @@
 #pragma once
 
 #include <uhd/stream.hpp>
+#include <uhd/types/metadata.hpp>
+#include <uhd/version.hpp>
 
 #include <deque>
 #include <memory>
@@ -39,6 +41,9 @@ public:
     std::size_t recv(const buffs_type& buffs, std::size_t nsamps_per_buff, uhd::rx_metadata_t& metadata, double timeout,
                      bool one_packet) override;
     void issue_stream_cmd(const uhd::stream_cmd_t& command) override;
+#if UHD_VERSION >= 4080000
+    void post_input_action(const std::shared_ptr<uhd::rfnoc::action_info>& action, std::size_t port) override;
+#endif
 
     bool has(std::size_t channel) const;
     std::size_t first_channel() const { return channels_.front(); }

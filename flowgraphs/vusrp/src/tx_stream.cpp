@@ -79,6 +79,12 @@ std::size_t TxStream::send(const buffs_type& buffs, std::size_t nsamps_per_buff,
     return sent;
 }
 
+#if UHD_VERSION >= 4080000
+void TxStream::post_output_action(const std::shared_ptr<uhd::rfnoc::action_info>&, std::size_t) {
+    throw uhd::not_implemented_error("vusrp has no RFNoC graph, and no actions");
+}
+#endif
+
 bool TxStream::recv_async_msg(async_metadata_t& message, double timeout) {
     Air& air = radio_->air();
     const std::int64_t deadline_ns = monotonic_ns() + static_cast<std::int64_t>(timeout * kSecond_ns);
@@ -238,6 +244,11 @@ bool TxStream::write(const buffs_type& buffs, std::size_t offset, std::size_t n)
             Segment& segment = tx.ring[(tx.segments - 1) % kSegments];
             segment.length.fetch_add(static_cast<std::int64_t>(n), std::memory_order_release);
         }
+    }
+    // A receiver may have gone past samples that were published too long after they were found in time.
+    const std::int64_t first_ns = burst.end_ns();
+    if (!air.lockstep() && air.now_ns() > first_ns + kPublishing_ns) {
+        tell(empty ? Event::EVENT_CODE_TIME_ERROR : Event::EVENT_CODE_UNDERFLOW, first_ns);
     }
     burst.end_tick += static_cast<std::int64_t>(n);
     free_tick_ = burst.end_tick;

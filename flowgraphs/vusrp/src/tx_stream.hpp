@@ -14,6 +14,8 @@
 #pragma once
 
 #include <uhd/stream.hpp>
+#include <uhd/types/metadata.hpp>
+#include <uhd/version.hpp>
 
 #include <deque>
 #include <memory>
@@ -37,6 +39,9 @@ public:
     std::size_t send(const buffs_type& buffs, std::size_t nsamps_per_buff, const uhd::tx_metadata_t& metadata,
                      double timeout) override;
     bool recv_async_msg(uhd::async_metadata_t& message, double timeout) override;
+#if UHD_VERSION >= 4080000
+    void post_output_action(const std::shared_ptr<uhd::rfnoc::action_info>& action, std::size_t port) override;
+#endif
 
     bool has(std::size_t channel) const;
     // Makes the messages that are due; returns the time of the next one (kNever: unknown).
