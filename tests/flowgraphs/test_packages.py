@@ -119,12 +119,12 @@ def test_native_blocks_install_where_cmake_python_and_companion_look(tmp_path: P
     run("cmake", "-S", tmp_path, "-B", tmp_path / "build", f"-DCMAKE_PREFIX_PATH={root}", at=tmp_path)
     run("cmake", "--build", tmp_path / "build", at=tmp_path)
     assert "libgnuradio-fadelab.so.0.1]" in run("readelf", "-d", "build/outsider", at=tmp_path)
-    assert run("build/outsider", at=tmp_path) == "idle_filler\n"
+    assert run("build/outsider", at=tmp_path) == "idle filler\n"
 
     site = only(root, "gnuradio/fadelab/__init__.py").parents[2]
     program = "from gnuradio import fadelab; print(fadelab.__file__, fadelab.idle_filler(64).name())"
     printed = run("/usr/bin/python3", "-c", program, at=tmp_path, PYTHONPATH=str(site))
-    assert printed == f"{site}/gnuradio/fadelab/__init__.py idle_filler\n"
+    assert printed == f"{site}/gnuradio/fadelab/__init__.py idle filler\n"
 
     blocks = {path.name for path in (root / "share" / "gnuradio" / "grc" / "blocks").iterdir()}
     assert blocks == {path.name for path in (ROOT / "flowgraphs" / "native" / "grc").iterdir()}
