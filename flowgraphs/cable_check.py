@@ -20,7 +20,9 @@ from flowgraphs.frontend import BURST_TAG, FrontEndError, RadioSettings, Receive
 _STEPS = 6
 #: of transmit gain, below the settings' own
 _LOWEST_DB = -25.0
-_SILENCE_S = 0.02
+_SILENCE_S = 0.05
+#: samples are judged in slots of this length
+_SLOT_S = 1e-3
 #: a burst must have come by then; a busy computer takes its time
 _LISTEN_S = 0.2
 _TRIES = 4
@@ -103,9 +105,17 @@ class _Radio:
         self.ear.listen(round(seconds * self.rate_sps))
 
     def silence(self) -> Samples:
-        """Return samples while no one of us transmits."""
+        """Return samples while no one of us transmits: the quietest half, as a burst may come late."""
         self.listen(_SILENCE_S)
-        return self.ear.heard()
+        slots = self.slots(self.ear.heard())
+        quiet = np.argsort(np.mean(np.abs(slots) ** 2, axis=1))[: len(slots) // 2]
+        silence: Samples = slots[np.sort(quiet)].ravel()
+        return silence
+
+    def slots(self, samples: Samples) -> Samples:
+        """Return samples in rows of a slot."""
+        slot = round(self.rate_sps * _SLOT_S)
+        return samples[: len(samples) // slot * slot].reshape(-1, slot)
 
     def close(self) -> None:
         end(self.graph)
@@ -182,9 +192,7 @@ def _exchange(sender: _Radio, hearer: _Radio) -> tuple[Measured | None, float]:
             radio.listen(_LISTEN_S)
         sender.player.play()
         samples, own = hearer.ear.heard(), sender.ear.heard()
-        slot = round(sender.rate_sps * 1e-3)
-        slots = own[: len(own) // slot * slot].reshape(-1, slot)
-        own_dbfs = max(level_dbfs(part) for part in slots)
+        own_dbfs = max(level_dbfs(part) for part in sender.slots(own))
         measured = measure(samples, hearer.rate_sps, silence)
         if measured is not None:
             return measured, own_dbfs

@@ -390,49 +390,45 @@ def asked(air: str, args: str, *settings: str, side: Side = "up", clock_source: 
 @pytest.mark.slow
 @pytest.mark.patient
 @pytest.mark.parametrize(
-    ("args", "settings", "name", "says", "remedy"),
+    ("args", "settings", "faults"),
     [
-        ("serial=V 1", (), "answer", "'V 1' cannot be a serial number", "uhd_find_devices"),
+        ("serial=V 1", (), {"answer": ("'V 1' cannot be a serial number", "uhd_find_devices")}),
         (
             "serial=V1,profile=n210-sbx",
             ("radio.rate_sps=3e6",),
-            "settings",
-            "has no sample rate of 3000000, the nearest is 3030303",
-            "set the rate to that",
+            {"settings": ("has no sample rate of 3000000, the nearest is 3030303", "set the rate to that")},
         ),
         (
             "serial=V1,profile=n210-sbx",
             ("radio.up_hz=5.8e9",),
-            "settings",
-            "cannot be tuned to 5800 MHz",
-            "choose from ",
+            {"settings": ("cannot be tuned to 5800 MHz", "choose from ")},
         ),
-        ("serial=V1,profile=b210", ("radio.tx_gain_db=95",), "settings", "has no gain of 95 dB", "choose from 0 to 89"),
         (
             "serial=V1,profile=x310-ubx",
             ("radio.master_clock_hz=100e6",),
-            "settings",
-            "must be one of 184.32e6, 200e6",
-            "change the scenario's radio",
+            {"settings": ("must be one of 184.32e6, 200e6", "change the scenario's radio")},
         ),
         (
             "serial=V1,profile=b210,link=usb2",
-            ("radio.rate_sps=20e6",),
-            "samples",
-            "80 of 53.25 MB/s",
-            "rate_sps=13312000",
+            ("radio.rate_sps=20e6", "channel.rate_bps=500e6", "radio.tx_gain_db=95"),
+            {
+                "samples": ("80 of 53.25 MB/s", "rate_sps=13312000"),
+                "USB": ("USB 2", "USB 3"),
+                "scenario": ("at 20 Msps carries", "channel.rate_bps"),
+                "settings": ("has no gain of 95 dB", "choose from 0 to 89"),
+            },
         ),
-        ("serial=V1,profile=b200,link=usb2", (), "USB", "USB 2", "USB 3"),
-        ("serial=V1,profile=b210", ("channel.rate_bps=50e6",), "scenario", "carries", "channel.rate_bps"),
     ],
 )
-def test_fault_of_family_is_named(
-    air: str, args: str, settings: tuple[str, ...], name: str, says: str, remedy: str
+def test_faults_of_family_are_named(
+    air: str, args: str, settings: tuple[str, ...], faults: dict[str, tuple[str, str]]
 ) -> None:
-    check = asked(air, args, *settings)[name]
-    assert not check.ok
-    assert says in check.detail
-    assert remedy in check.remedy
+    found = {name: check for name, check in asked(air, args, *settings).items() if not check.ok}
+    # a machine may have faults of its own, and UHD may warn; neither is required
+    assert {name for name, check in found.items() if check.required} == faults.keys() - {"USB"}
+    for name, (says, remedy) in faults.items():
+        assert says in found[name].detail
+        assert remedy in found[name].remedy
 
 
 @needs_vusrp
