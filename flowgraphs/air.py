@@ -5,6 +5,7 @@ A port is "*", "V1" or "V1:0". The most specific setting holds, among equals the
 devices are opened, and while they run: receivers apply them from their next samples on.
 """
 
+import math
 import os
 import re
 import weakref
@@ -53,6 +54,57 @@ class Link:
     seed_salt: int = 0
     #: a file of `flowgraphs.series` with the taps
     series: Path | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Chain:
+    """The flaws of one direction of a device; amplitude 1 at its gain is full scale."""
+
+    #: of Q over I
+    iq_gain_db: float = 0.0
+    #: how far Q leans to I
+    iq_phase_deg: float = 0.0
+    #: at the carrier, also between bursts; of a receiver: its DC offset
+    leakage_dbfs: float = -math.inf
+    #: of the converter; 0: no steps
+    bits: float = 0.0
+    #: from the carrier
+    spur_hz: float = 0.0
+    spur_dbfs: float = -math.inf
+    #: phase noise: up to 6 points (Hz from the carrier, dBc/Hz), offsets rising and levels falling
+    mask: tuple[tuple[float, float], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Impairments:
+    """The flaws of a device; by default none. `vusrp/medium/impairments.hpp` has the ranges."""
+
+    rx: Chain = Chain()
+    tx: Chain = Chain()
+    #: the clock's error is drawn within it, unless an offset is set
+    tolerance_ppm: float = 0.0
+    #: of the carriers, when the air begins, and its time constant
+    warm_up_ppm: float = 0.0
+    warm_up_s: float = 60.0
+    #: of the carriers: root mean square of a random walk after one second
+    walk_ppm: float = 0.0
+    #: output at which the power amplifier compresses by 1 dB, and Rapp's smoothness
+    p1db_dbm: float = math.inf
+    smoothness: float = 2.0
+    #: time constant of a burst's start
+    ramp_us: float = 0.0
+    #: at the lowest and highest gain; both 0: the same noise at every gain
+    noise_figure_lowest_db: float = 0.0
+    noise_figure_highest_db: float = 0.0
+    #: 1: signals beyond the sample rate drive the receiver's converter too
+    wideband: float = 0.0
+    #: of the device's own transmitters from its receivers; 0: as links say
+    isolation_db: float = 0.0
+    #: mean rate and length of losses of received samples
+    hiccups_hz: float = 0.0
+    hiccup_ms: float = 10.0
+    #: air time when the device is pulled out; negative: never
+    unplug_s: float = -1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -251,6 +303,27 @@ class Air(Closing):
         _checked(_library().fadelab_air_clock_offset_ppm(self._open(), serial.encode(), ppm))
         return float(ppm[0])
 
+    def set_impairments(self, serial: str, impairments: Impairments | None) -> None:
+        """Give a device these flaws in place of its own; None: its own. "*" is every device."""
+        wanted: Any = _ffi.NULL
+        if impairments is not None:
+            try:
+                wanted = _ffi.new("fadelab_impairments *", asdict(impairments))
+            except (IndexError, TypeError) as error:
+                raise AirError(f"impairments of {serial}: {error}") from None
+        _checked(_library().fadelab_air_set_impairments(self._open(), serial.encode(), wanted))
+
+    def impairments(self, serial: str) -> Impairments:
+        """Return the flaws that a device has."""
+        found = _ffi.new("fadelab_impairments *")
+        _checked(_library().fadelab_air_impairments(self._open(), serial.encode(), found))
+        others = {one.name: getattr(found, one.name) for one in fields(Impairments)[2:]}
+        return Impairments(_chain(found.rx), _chain(found.tx), **others)
+
+    def unplug(self, serial: str) -> None:
+        """Pull a device out now."""
+        self.set_impairments(serial, replace(self.impairments(serial), unplug_s=self.now_ns / 1e9))
+
     def _open(self) -> Any:
         if not self._close.alive:
             raise AirError(f"air '{self.name}' has been closed")
@@ -262,9 +335,9 @@ def _library() -> Any:
     if not LIBRARY.exists():
         raise AirError(f"the virtual USRP is not built ({LIBRARY} is missing): start ./fadelab once")
     library = _ffi.dlopen(os.fspath(LIBRARY))
-    sizes = _ffi.new("uint64_t[4]")
+    sizes = _ffi.new("uint64_t[5]")
     library.fadelab_air_sizes(sizes)
-    types = ("fadelab_link", "fadelab_interferer", "fadelab_device", "fadelab_air_options")
+    types = ("fadelab_link", "fadelab_interferer", "fadelab_device", "fadelab_air_options", "fadelab_impairments")
     if list(sizes) != [_ffi.sizeof(one) for one in types]:
         raise AirError(f"{LIBRARY} is of another version than this program: build it again with ./fadelab")
     return library
@@ -313,6 +386,11 @@ def _from_c(link: Any) -> Link:
         seed_salt=link.seed_salt,
         series=Path(series) if series else None,
     )
+
+
+def _chain(chain: Any) -> Chain:
+    mask = tuple((point.hz, point.dbc_hz) for point in chain.mask if point.hz)
+    return Chain(**{one.name: getattr(chain, one.name) for one in fields(Chain)[:-1]}, mask=mask)
 
 
 def _tunings(tunings: Any) -> tuple[Tuning, ...]:

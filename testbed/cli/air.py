@@ -1,6 +1,7 @@
 """`air`: look at and change the air between virtual USRPs."""
 
 import os
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -132,6 +133,49 @@ def set_(name: str, settings: tuple[str, ...], tx: str, rx: str) -> None:
 
 
 @air.command()
+@click.argument("name")
+@click.argument("serial")
+@click.argument("settings", nargs=-1, required=True, metavar="KEY=VALUE...")
+def impair(name: str, serial: str, settings: tuple[str, ...]) -> None:
+    """Change the flaws of a radio on the air NAME, as in: fadelab air impair lab V1 tx.iq_gain_db=0.3 walk_ppm=0.01
+
+    \b
+    rx. and tx.: iq_gain_db, iq_phase_deg, leakage_dbfs, bits, spur_hz, spur_dbfs, mask=1e3:-80,1e6:-120
+    tolerance_ppm, warm_up_ppm, warm_up_s, walk_ppm, p1db_dbm, smoothness, ramp_us, noise_figure_lowest_db,
+    noise_figure_highest_db, wideband, isolation_db, hiccups_hz, hiccup_ms, unplug_s
+    flaws=own       back to those that the radio was opened with       flaws=none   a perfect radio
+    """
+    from flowgraphs.air import Air, Impairments
+
+    with Air.open(name) as named:
+        wanted = named.impairments(serial)
+        for key, text in (_parted(setting) for setting in settings):
+            if key == "flaws" and text in ("own", "none"):
+                named.set_impairments(serial, None)
+                wanted = named.impairments(serial) if text == "own" else Impairments()
+                continue
+            side, _, field = key.rpartition(".")
+            owner: Any = getattr(wanted, side) if side in ("rx", "tx") else wanted
+            if field in ("rx", "tx") or not hasattr(type(owner), "__slots__") or field not in type(owner).__slots__:
+                raise click.UsageError(f"{key}: unknown")
+            value = _mask(text) if field == "mask" else _number(key, text)
+            changed = replace(owner, **{field: value})
+            wanted = replace(wanted, **{side: changed}) if side else changed
+        named.set_impairments(serial, wanted)
+
+
+@air.command()
+@click.argument("name")
+@click.argument("serial")
+def unplug(name: str, serial: str) -> None:
+    """Pull the radio SERIAL on the air NAME out."""
+    from flowgraphs.air import Air
+
+    with Air.open(name) as named:
+        named.unplug(serial)
+
+
+@air.command()
 @click.argument("trace", type=options.PATH)
 @click.argument("target", type=options.FILE)
 @click.option("--interval-ms", type=options.Finite(min=0.01), default=5.0, show_default=True)
@@ -165,11 +209,21 @@ def _interference(path: Path) -> "Recording":
     return recording
 
 
-def _split(setting: str) -> tuple[str, str]:
+def _parted(setting: str) -> tuple[str, str]:
     key, equals, text = setting.partition("=")
-    known = (*_PATH_KEYS, *_PROFILE_KEYS, *_NAMED_KEYS, *_OTHER_KEYS)
     if not equals or not text:
         raise click.UsageError(f"{setting}: must be KEY=VALUE, as in gain_db=-80")
+    return key, text
+
+
+def _mask(text: str) -> tuple[tuple[float, float], ...]:
+    points = (point.partition(":") for point in text.split(",") if text != "none")
+    return tuple((_number("mask", hz), _number("mask", level)) for hz, _, level in points)
+
+
+def _split(setting: str) -> tuple[str, str]:
+    key, text = _parted(setting)
+    known = (*_PATH_KEYS, *_PROFILE_KEYS, *_NAMED_KEYS, *_OTHER_KEYS)
     if key not in known:
         raise click.UsageError(f"{key}: unknown; there are {', '.join(known)}")
     return key, text

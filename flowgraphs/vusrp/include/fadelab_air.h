@@ -56,6 +56,41 @@ typedef struct {
 } fadelab_interferer;
 
 typedef struct {
+    double hz; /* from the carrier; 0: no point */
+    double dbc_hz;
+} fadelab_mask_point;
+
+/* Flaws of one direction of a device; vusrp/medium/impairments.hpp has their ranges. */
+typedef struct {
+    double iq_gain_db;
+    double iq_phase_deg;
+    double leakage_dbfs;
+    double bits;
+    double spur_hz;
+    double spur_dbfs;
+    fadelab_mask_point mask[6];
+} fadelab_chain;
+
+typedef struct {
+    fadelab_chain rx;
+    fadelab_chain tx;
+    double tolerance_ppm;
+    double warm_up_ppm;
+    double warm_up_s;
+    double walk_ppm;
+    double p1db_dbm;
+    double smoothness;
+    double ramp_us;
+    double noise_figure_lowest_db;
+    double noise_figure_highest_db;
+    double wideband;
+    double isolation_db;
+    double hiccups_hz;
+    double hiccup_ms;
+    double unplug_s;
+} fadelab_impairments;
+
+typedef struct {
     double freq_hz;
     double gain_db;
     double full_scale_dbm;
@@ -70,7 +105,7 @@ typedef struct {
 } fadelab_device;
 
 const char* fadelab_air_error(void); /* of this thread */
-void fadelab_air_sizes(uint64_t sizes[4]); /* link, interferer, device, options */
+void fadelab_air_sizes(uint64_t sizes[5]); /* link, interferer, device, options, impairments */
 
 fadelab_air* fadelab_air_create(const char* name, const fadelab_air_options* options, int keep); /* or opens it */
 fadelab_air* fadelab_air_open(const char* name); /* one that exists */
@@ -88,6 +123,9 @@ int fadelab_air_link(fadelab_air* air, const char* tx, const char* rx, fadelab_l
 int fadelab_air_set_noise_dbm_hz(fadelab_air* air, const char* rx, double dbm_hz);
 int fadelab_air_noise_dbm_hz(fadelab_air* air, const char* rx, double* dbm_hz);
 int fadelab_air_set_interferer(fadelab_air* air, const char* rx, const fadelab_interferer* interferer);
+/* NULL: the device's own hold again. */
+int fadelab_air_set_impairments(fadelab_air* air, const char* serial, const fadelab_impairments* impairments);
+int fadelab_air_impairments(fadelab_air* air, const char* serial, fadelab_impairments* impairments);
 int fadelab_air_set_clock_offset_ppm(fadelab_air* air, const char* serial, double ppm);
 int fadelab_air_clock_offset_ppm(fadelab_air* air, const char* serial, double* ppm);
 

@@ -11,6 +11,8 @@
 #include <utility>
 #include <vector>
 
+#include "medium/impairments.hpp"
+
 namespace fadelab {
 
 struct Range {
@@ -94,9 +96,6 @@ struct Link {
     std::size_t packet_octets = 0;  // of samples in a packet, where the link and not the direction limits them
 };
 
-// Left for the flaws of a signal; all zero is a perfect device.
-struct Impairments {};
-
 struct Profile {
     std::string name;     // profile=...
     std::string product;  // in a found address; empty: no such entry
@@ -123,7 +122,7 @@ struct Profile {
     bool quantises;        // to the wire format
     bool pairs_of_chains;  // two channels of one direction and one of the other are refused
     std::size_t tx_buffer_samples;
-    Impairments impairments;
+    medium::Impairments impairments;  // typical ones
 };
 
 // All that are declared, by name. Throws std::out_of_range for a name there is not.

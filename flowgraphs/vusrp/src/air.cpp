@@ -371,7 +371,9 @@ void Air::claim_locked(const std::string& serial) {
     if (choice == nullptr) {
         throw AirError("air '" + name_ + "' has its " + std::to_string(kDevices) + " devices: take another air");
     }
+    choice->impairments = {};
     for (TxChannel& channel : choice->tx) {
+        channel.first_ns = kNever;
         cut(channel, now_ns());
         cut(channel.tunings, now_ns());
     }

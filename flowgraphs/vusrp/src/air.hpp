@@ -140,14 +140,20 @@ public:
     std::vector<Interferer> interferers(const std::string& rx);
     // All that a receiver needs of the configuration, at once.
     struct Surroundings {
-        double noise_dbm_hz;
+        std::optional<double> noise_dbm_hz;  // nothing: it has not been set
         std::vector<Interferer> interferers;
         std::vector<std::string> serials;                        // of the slots
+        std::vector<medium::Impairments> impairments;            // none of one that is free
         std::vector<std::vector<medium::LinkOptions>> links;  // from the channels of each
     };
     Surroundings surroundings(const std::string& rx);
     void set_clock_offset_ppm(const std::string& serial, double ppm);
+    // What is set, or else what the device's impairments draw, or 0.
     double clock_offset_ppm(const std::string& serial);
+    // Those of the device itself, and what holds instead of them; nothing: they hold again.
+    void set_own_impairments(const medium::Impairments& impairments);
+    void set_impairments(const std::string& serial, const std::optional<medium::Impairments>& impairments);
+    medium::Impairments impairments(const std::string& serial);
     // Grows when owners or configuration change.
     std::uint64_t changes() const { return header_->changes.load(std::memory_order_acquire); }
 
@@ -187,6 +193,7 @@ private:
     void claim_locked(const std::string& serial);
     void free_locked(std::size_t slot);
     void advance_locked();
+    medium::Impairments impairments_locked(const std::string& serial);
 
     std::string name_;
     Mapping mapping_;

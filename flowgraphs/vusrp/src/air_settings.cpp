@@ -8,6 +8,7 @@
 
 #include "air.hpp"
 #include "medium/interference.hpp"
+#include "medium/random.hpp"
 #include "medium/series.hpp"
 #include "power.hpp"
 
@@ -145,22 +146,66 @@ void Air::set_clock_offset_ppm(const std::string& serial, double ppm) {
 
 double Air::clock_offset_ppm(const std::string& serial) {
     const Lock lock(*this);
-    return found_or(header_->clock_offsets_ppm, "", serial, 0.0);
+    const auto* found = find_entry(header_->clock_offsets_ppm, "", serial);
+    if (found != nullptr) return *found;
+    return medium::drawn_ppm(impairments_locked(serial), medium::hash(medium::hash(seed(), "clock"), serial));
 }
 
 Air::Surroundings Air::surroundings(const std::string& rx) {
     Surroundings found;
     const Lock lock(*this);
-    found.noise_dbm_hz = found_or(header_->noise_dbm_hz, "", rx, kDefaultNoise_dbm_hz);
+    const auto* noise = find_entry(header_->noise_dbm_hz, "", rx);
+    if (noise != nullptr) found.noise_dbm_hz = *noise;
     found.interferers = heard_by(*header_, rx);
     for (const Slot& slot : header_->slots) {
         found.serials.emplace_back(slot.serial);
+        found.impairments.push_back(slot.owner.pid == 0 ? medium::Impairments() : impairments_locked(slot.serial));
         auto& links = found.links.emplace_back();
         for (std::size_t channel = 0; channel < slot.channels; ++channel) {
             links.push_back(found_or(header_->links, port_name(slot.serial, channel), rx, medium::LinkOptions()));
         }
     }
     return found;
+}
+
+void Air::set_own_impairments(const medium::Impairments& impairments) {
+    const Lock lock(*this);
+    slot().impairments = impairments;
+    ++header_->changes;
+}
+
+void Air::set_impairments(const std::string& serial, const std::optional<medium::Impairments>& impairments) {
+    if (serial != "*") check_name("a serial number", serial);
+    if (impairments) {
+        try {
+            medium::validate(*impairments);
+        } catch (const std::exception& error) {
+            throw AirError("impairments of " + serial + ": " + error.what());
+        }
+    }
+    const Lock lock(*this);
+    if (impairments) {
+        set_entry(*header_, header_->impairments, "", serial, *impairments);
+        return;
+    }
+    for (auto& entry : header_->impairments) {
+        if (serial == entry.rx) entry.order = 0;
+    }
+    ++header_->changes;
+}
+
+medium::Impairments Air::impairments(const std::string& serial) {
+    const Lock lock(*this);
+    return impairments_locked(serial);
+}
+
+medium::Impairments Air::impairments_locked(const std::string& serial) {
+    const auto* found = find_entry(header_->impairments, "", serial);
+    if (found != nullptr) return *found;
+    for (const Slot& slot : header_->slots) {
+        if (slot.owner.pid != 0 && serial == slot.serial) return slot.impairments;
+    }
+    return {};
 }
 
 }  // namespace fadelab

@@ -35,6 +35,7 @@ Antenna::Antenna(Radio& radio, std::size_t channel, std::function<void(const std
 
 void Antenna::hear(const Grid& grid, std::int64_t tick, std::size_t n, Sample* out) {
     if (configured_ != radio_.air().changes()) configure();
+    follow_flaws(grid.rate_sps);
     const Tunings& tunings = radio_.air().slot().rx[channel_].tunings;
     while (n > 0) {
         const Tuned tuned = tuned_at(tunings, grid.ns_of(tick));
@@ -44,16 +45,23 @@ void Antenna::hear(const Grid& grid, std::int64_t tick, std::size_t n, Sample* o
         }
         const Hearing hearing{grid, tuned.freq_hz, tick, piece};
         std::fill_n(out, piece, Sample());
+        std::fill(beyond_.begin(), beyond_.end(), 0.0F);
         for (std::size_t slot = 0; slot < kDevices; ++slot) {
             for (std::size_t channel = 0; channel < kChannels; ++channel) add_transmitter(slot, channel, hearing, out);
         }
         for (Interferer& interferer : interferers_) add_interferer(interferer, hearing, out);
-        const double noise_dbm = noise_dbm_hz_ + 10.0 * std::log10(grid.rate_sps);
-        noise_.add(tick, piece, static_cast<float>(amplitude(noise_dbm)), out);
+        noise_.add(tick, piece, static_cast<float>(amplitude(noise_dbm(tuned, grid.rate_sps))), out);
 
         const auto scale = static_cast<float>(amplitude(-tuned.full_scale_dbm));
         auto* parts = reinterpret_cast<float*>(out);
-        for (std::size_t i = 0; i < 2 * piece; ++i) parts[i] = std::clamp(parts[i] * scale, -1.0f, 1.0f);
+        if (flaws_) {
+            for (std::size_t i = 0; i < piece; ++i) out[i] *= scale;
+            for (float& power : beyond_) power *= scale * scale;
+            flaws_->apply(tick, tuned.freq_hz, piece, beyond_, out);
+            for (std::size_t i = 0; i < 2 * piece; ++i) parts[i] = std::clamp(parts[i], -1.0f, 1.0f);
+        } else {
+            for (std::size_t i = 0; i < 2 * piece; ++i) parts[i] = std::clamp(parts[i] * scale, -1.0f, 1.0f);
+        }
         tick += static_cast<std::int64_t>(piece);
         out += piece;
         n -= piece;
@@ -63,13 +71,25 @@ void Antenna::hear(const Grid& grid, std::int64_t tick, std::size_t n, Sample* o
 void Antenna::configure() {
     Air& air = radio_.air();
     configured_ = air.changes();
+    radio_.follow_clock();
+    const medium::Impairments own = radio_.impairments();
     const Air::Surroundings found = air.surroundings(name_);
-    noise_dbm_hz_ = found.noise_dbm_hz;
+    const double figure_db = own.noise_figure_highest_db;
+    noise_dbm_hz_ =
+        found.noise_dbm_hz.value_or(figure_db > 0.0 ? kThermalNoise_dbm_hz + figure_db : kDefaultNoise_dbm_hz);
     for (std::size_t slot = 0; slot < kDevices; ++slot) {
         for (std::size_t channel = 0; channel < found.links[slot].size(); ++channel) {
             Transmitter& transmitter = transmitters_[slot][channel];
-            const std::string name = port_name(found.serials[slot], channel);
-            const medium::LinkOptions& link = found.links[slot][channel];
+            const Origin origin{air.seed(), found.serials[slot], channel};
+            const std::string name = port_name(origin.serial, channel);
+            medium::LinkOptions link = found.links[slot][channel];
+            if (slot == air.slot_index() && own.isolation_db > 0.0) link.gain_db = -own.isolation_db;
+            if (!(transmitter.flaws == found.impairments[slot]) || name != transmitter.name) {
+                transmitter.flaws = found.impairments[slot];
+                transmitter.leakage = medium::leakage(transmitter.flaws.tx, origin.chain_seed(true));
+                transmitter.rotation.reset();
+                transmitter.rotation_rate_sps = 0.0;
+            }
             // a series may have been written anew
             const bool same = name == transmitter.name && link.series_path[0] == '\0' &&
                               std::memcmp(&link, &transmitter.link, sizeof link) == 0;
@@ -95,13 +115,99 @@ void Antenna::add_transmitter(std::size_t slot, std::size_t channel, const Heari
     if (radio_.air().header().slots[slot].tx[channel].segments == 0) return;
     std::size_t stretches = 0;
     collect(slot, channel, hearing, stretches);
+    collect_leakage(slot, channel, hearing, stretches);
     Transmitter& transmitter = transmitters_[slot][channel];
     for (std::size_t i = 0; i < stretches; ++i) {
         Stretch& stretch = transmitter.stretches[i];
+        Hearing there = hearing;
+        if (stretch.outside) there.freq_hz = stretch.freq_hz;
         medium::Path* way =
-            path(transmitter.paths, transmitter.name, transmitter.link, stretch.freq_hz, stretch.ppm, hearing, 1.0);
-        if (way != nullptr) way->mix(stretch, hearing.tick, hearing.n, sum);
+            path(transmitter.paths, transmitter.name, transmitter.link, stretch.freq_hz, stretch.ppm, there, 1.0);
+        if (way == nullptr) continue;
+        if (!stretch.outside) {
+            way->mix(stretch, hearing.tick, hearing.n, sum);
+            continue;
+        }
+        std::fill_n(outside_.begin(), hearing.n, Sample());
+        way->mix(stretch, hearing.tick, hearing.n, outside_.data());
+        for (std::size_t k = 0; k < hearing.n; ++k) beyond_[k] += std::norm(outside_[k]);
     }
+}
+
+Antenna::Stretch& Antenna::stretch_of(Transmitter& transmitter, std::size_t& stretches, double freq_hz, double ppm,
+                                      const Sample* ring) {
+    for (std::size_t i = 0; i < stretches; ++i) {
+        Stretch& stretch = transmitter.stretches[i];
+        if (stretch.freq_hz == freq_hz && stretch.ppm == ppm && stretch.ring == ring) return stretch;
+    }
+    if (transmitter.stretches.size() == stretches) transmitter.stretches.emplace_back();
+    Stretch& stretch = transmitter.stretches[stretches++];
+    stretch.freq_hz = freq_hz;
+    stretch.ppm = ppm;
+    stretch.ring = ring;
+    stretch.outside = false;
+    stretch.spans.clear();
+    return stretch;
+}
+
+// A carrier leaks since the device's first burst, at any sample rate.
+void Antenna::collect_leakage(std::size_t slot, std::size_t channel, const Hearing& hearing, std::size_t& stretches) {
+    Transmitter& transmitter = transmitters_[slot][channel];
+    const Slot& other = radio_.air().header().slots[slot];
+    const TxChannel& tx = other.tx[channel];
+    if (transmitter.leakage == Sample() || tx.first_ns == kNever) return;
+    const Grid grid{hearing.grid.rate_sps, other.ppm};
+    const Tuned tuned = tuned_at(tx.tunings, hearing.grid.ns_of(hearing.tick));
+    const medium::Path* way =
+        path(transmitter.paths, transmitter.name, transmitter.link, tuned.freq_hz, grid.ppm, hearing, 1.0);
+    if (way == nullptr) return;
+    const medium::TickRange needs = way->needs(hearing.tick, hearing.n);
+    if (transmitter.rotation_rate_sps != grid.rate_sps && medium::Rotation::needed(transmitter.flaws, transmitter.flaws.tx)) {
+        const Origin origin{radio_.air().seed(), radio_.air().occupant(slot).serial, channel};
+        transmitter.rotation.emplace(transmitter.flaws, transmitter.flaws.tx, grid.rate_sps, origin.device_seed(),
+                                     origin.oscillator_seed(true));
+        transmitter.rotation_rate_sps = grid.rate_sps;
+    }
+    for (std::int64_t first = std::max(needs.first, grid.first_tick_at(tx.first_ns)); first < needs.end;) {
+        const Tuned at = tuned_at(tx.tunings, grid.ns_of(first));
+        const std::int64_t until =
+            at.until_ns == kNever ? needs.end : std::min(needs.end, grid.first_tick_at(at.until_ns));
+        if (std::abs(at.freq_hz - hearing.freq_hz) <= hearing.grid.rate_sps / 2) {
+            Stretch& stretch = stretch_of(transmitter, stretches, at.freq_hz, grid.ppm, nullptr);
+            stretch.leakage = transmitter.leakage;
+            stretch.rotation = transmitter.rotation ? &*transmitter.rotation : nullptr;
+            stretch.spans.push_back({first, until, 0, static_cast<float>(amplitude(at.full_scale_dbm))});
+        }
+        first = until;
+    }
+}
+
+// The flaws at this rate, made anew when they are others.
+void Antenna::follow_flaws(double rate_sps) {
+    const std::uint64_t changes = radio_.impairment_changes();
+    if (impairment_changes_ == changes && flaws_rate_sps_ == rate_sps) return;
+    impairment_changes_ = changes;
+    flaws_rate_sps_ = rate_sps;
+    impairments_ = radio_.impairments();
+    flaws_ = RxFlaws::of(impairments_, rate_sps, {radio_.air().seed(), radio_.serial(), channel_});
+    beyond_.assign(impairments_.wideband != 0.0 ? kPiece : 0, 0.0F);
+    outside_.resize(beyond_.size());
+}
+
+double Antenna::noise_dbm(const Tuned& tuned, double rate_sps) const {
+    const double dbm = noise_dbm_hz_ + 10.0 * std::log10(rate_sps);
+    if (!flaws_) return dbm;
+    double lowest_db = 0.0;
+    double highest_db = 0.0;
+    const Direction& direction = radio_.direction(false);
+    for (const auto* elements : {&direction.gains, &direction.codec_gains}) {
+        for (const GainElement& element : *elements) {
+            lowest_db += element.db.first;
+            highest_db += element.db.last;
+        }
+    }
+    return dbm + medium::noise_figure_db(impairments_, tuned.gain_db, lowest_db, highest_db) -
+           impairments_.noise_figure_highest_db;
 }
 
 // Finds the samples of a transmitter that can be heard, one stretch per frequency.
@@ -109,20 +215,6 @@ void Antenna::collect(std::size_t slot, std::size_t channel, const Hearing& hear
     Transmitter& transmitter = transmitters_[slot][channel];
     const TxChannel& tx = radio_.air().header().slots[slot].tx[channel];
     const std::int64_t begins_ns = hearing.grid.ns_of(hearing.tick);
-    const auto stretch_at = [&](double freq_hz, double ppm) -> Stretch& {
-        for (std::size_t i = 0; i < stretches; ++i) {
-            Stretch& stretch = transmitter.stretches[i];
-            if (stretch.freq_hz == freq_hz && stretch.ppm == ppm) return stretch;
-        }
-        if (transmitter.stretches.size() == stretches) transmitter.stretches.emplace_back();
-        Stretch& stretch = transmitter.stretches[stretches++];
-        stretch.freq_hz = freq_hz;
-        stretch.ppm = ppm;
-        stretch.ring = radio_.air().samples(slot, channel);
-        stretch.spans.clear();
-        return stretch;
-    };
-
     const std::uint64_t count = tx.segments.load(std::memory_order_acquire);
     const std::uint64_t oldest = count > kSegments ? count - kSegments + 1 : 0;
     for (std::uint64_t i = count; i-- > oldest;) {
@@ -158,12 +250,15 @@ void Antenna::collect(std::size_t slot, std::size_t channel, const Hearing& hear
         while (first < last) {
             const Tuned at = tuned_at(tx.tunings, grid.ns_of(first));
             const std::int64_t until = at.until_ns == kNever ? last : std::min(last, grid.first_tick_at(at.until_ns));
-            if (slot == radio_.air().slot_index() ? std::abs(at.freq_hz - hearing.freq_hz) <= hearing.grid.rate_sps / 2
-                                                  : near(transmitter.name, at.freq_hz, hearing)) {
+            const bool within = slot == radio_.air().slot_index()
+                                    ? std::abs(at.freq_hz - hearing.freq_hz) <= hearing.grid.rate_sps / 2
+                                    : near(transmitter.name, at.freq_hz, hearing);
+            if (within || !beyond_.empty()) {
                 const std::uint64_t position = segment.first + static_cast<std::uint64_t>(first - segment.start_tick);
-                stretch_at(at.freq_hz, grid.ppm)
-                    .spans.push_back(
-                        {first, until, position, static_cast<float>(amplitude(at.full_scale_dbm))});
+                Stretch& stretch = stretch_of(transmitter, stretches, at.freq_hz, grid.ppm,
+                                              radio_.air().samples(slot, channel));
+                stretch.outside = !within;
+                stretch.spans.push_back({first, until, position, static_cast<float>(amplitude(at.full_scale_dbm))});
             }
             first = until;
         }
@@ -234,6 +329,13 @@ const Sample* Antenna::Stretch::read(std::int64_t tick, std::size_t n, Sample* s
         if (first >= last) continue;
         if (silent) std::fill_n(scratch, n, Sample());
         silent = false;
+        if (ring == nullptr) {
+            std::fill(scratch + (first - tick), scratch + (last - tick), leakage * span.amplitude);
+            if (rotation != nullptr) {
+                rotation->turn(first, static_cast<std::size_t>(last - first), freq_hz, 1.0, scratch + (first - tick));
+            }
+            continue;
+        }
         std::uint64_t position = span.first + static_cast<std::uint64_t>(first - span.begin);
         Sample* to = scratch + (first - tick);
         for (auto left = static_cast<std::size_t>(last - first); left > 0;) {

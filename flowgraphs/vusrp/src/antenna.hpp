@@ -21,6 +21,8 @@
 #include <string>
 #include <vector>
 
+#include "flaws.hpp"
+#include "medium/impairments.hpp"
 #include "medium/interference.hpp"
 #include "medium/noise.hpp"
 #include "medium/path.hpp"
@@ -51,7 +53,10 @@ private:
 
         double freq_hz = 0.0;
         double ppm = 0.0;
-        const Sample* ring = nullptr;
+        const Sample* ring = nullptr;  // null: the leakage of the carrier
+        Sample leakage;
+        medium::Rotation* rotation = nullptr;
+        bool outside = false;  // of the receiver's band
         std::vector<Span> spans;
 
         const Sample* read(std::int64_t tick, std::size_t n, Sample* scratch) override;
@@ -68,6 +73,10 @@ private:
         medium::LinkOptions link{};
         std::vector<KnownPath> paths;
         std::vector<Stretch> stretches;
+        medium::Impairments flaws;
+        Sample leakage;
+        double rotation_rate_sps = 0.0;
+        std::optional<medium::Rotation> rotation;  // of its carrier's leakage
     };
 
     struct Interferer {
@@ -85,8 +94,13 @@ private:
     };
 
     void configure();
+    void follow_flaws(double rate_sps);
+    double noise_dbm(const Tuned& tuned, double rate_sps) const;
+    Stretch& stretch_of(Transmitter& transmitter, std::size_t& stretches, double freq_hz, double ppm,
+                        const Sample* ring);
     void add_transmitter(std::size_t slot, std::size_t channel, const Hearing& hearing, Sample* sum);
     void collect(std::size_t slot, std::size_t channel, const Hearing& hearing, std::size_t& stretches);
+    void collect_leakage(std::size_t slot, std::size_t channel, const Hearing& hearing, std::size_t& stretches);
     void add_interferer(Interferer& interferer, const Hearing& hearing, Sample* sum);
     medium::Path* path(std::vector<KnownPath>& paths, const std::string& from, const medium::LinkOptions& link,
                        double tx_hz, double tx_ppm, const Hearing& hearing, double scale);
@@ -100,7 +114,13 @@ private:
     std::set<std::string> warned_;
     medium::Noise noise_;
     std::uint64_t configured_ = 0;
-    double noise_dbm_hz_ = kDefaultNoise_dbm_hz;
+    double noise_dbm_hz_ = kDefaultNoise_dbm_hz;  // at the highest gain
+    medium::Impairments impairments_;
+    std::uint64_t impairment_changes_ = UINT64_MAX;
+    double flaws_rate_sps_ = 0.0;
+    std::optional<RxFlaws> flaws_;
+    std::vector<float> beyond_;  // power of what lies outside the band, where the converter sees it
+    std::vector<Sample> outside_;
     Transmitter transmitters_[kDevices][kChannels];
     std::vector<Interferer> interferers_;
 };

@@ -24,6 +24,8 @@ using fadelab::medium::LinkOptions;
 static_assert(sizeof(fadelab_link) == sizeof(LinkOptions) && sizeof(fadelab_tap) == sizeof(fadelab::medium::Tap));
 static_assert(offsetof(fadelab_link, taps) == offsetof(LinkOptions, taps));
 static_assert(offsetof(fadelab_link, series_path) == offsetof(LinkOptions, series_path));
+static_assert(sizeof(fadelab_impairments) == sizeof(fadelab::medium::Impairments));
+static_assert(offsetof(fadelab_impairments, unplug_s) == offsetof(fadelab::medium::Impairments, unplug_s));
 static_assert(sizeof(fadelab_interferer) == sizeof(fadelab::Interferer));
 static_assert(sizeof(fadelab_device::serial) == fadelab::kNameBytes);
 
@@ -62,11 +64,12 @@ fadelab_tuning tuning(const fadelab::Tunings& tunings, std::int64_t now_ns) {
 
 const char* fadelab_air_error(void) { return error.c_str(); }
 
-void fadelab_air_sizes(uint64_t sizes[4]) {
+void fadelab_air_sizes(uint64_t sizes[5]) {
     sizes[0] = sizeof(fadelab_link);
     sizes[1] = sizeof(fadelab_interferer);
     sizes[2] = sizeof(fadelab_device);
     sizes[3] = sizeof(fadelab_air_options);
+    sizes[4] = sizeof(fadelab_impairments);
 }
 
 fadelab_air* fadelab_air_create(const char* name, const fadelab_air_options* options, int keep) {
@@ -155,6 +158,21 @@ int fadelab_air_set_interferer(fadelab_air* air, const char* rx, const fadelab_i
         fadelab::Interferer wanted;
         std::memcpy(&wanted, interferer, sizeof wanted);
         air->air.set_interferer(rx, wanted);
+    });
+}
+
+int fadelab_air_set_impairments(fadelab_air* air, const char* serial, const fadelab_impairments* impairments) {
+    return done([&] {
+        std::optional<fadelab::medium::Impairments> wanted;
+        if (impairments != nullptr) std::memcpy(static_cast<void*>(&wanted.emplace()), impairments, sizeof *impairments);
+        air->air.set_impairments(serial, wanted);
+    });
+}
+
+int fadelab_air_impairments(fadelab_air* air, const char* serial, fadelab_impairments* impairments) {
+    return done([&] {
+        const fadelab::medium::Impairments found = air->air.impairments(serial);
+        std::memcpy(impairments, &found, sizeof found);
     });
 }
 

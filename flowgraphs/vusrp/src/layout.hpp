@@ -17,13 +17,14 @@
 #include <string>
 
 #include "clock.hpp"
+#include "medium/impairments.hpp"
 #include "medium/options.hpp"
 #include "process.hpp"
 
 namespace fadelab {
 
 constexpr std::uint64_t kMagic = 0x72696162616c6566u;  // "felabair"
-constexpr std::uint32_t kVersion = 4;
+constexpr std::uint32_t kVersion = 5;
 
 constexpr std::size_t kDevices = 8;
 constexpr std::size_t kChannels = 4;  // of each direction of a device, at most
@@ -67,6 +68,7 @@ struct Tunings {
 struct TxChannel {
     Count written;   // samples
     Count segments;  // of the ring below
+    std::atomic<std::int64_t> first_ns;  // when the owner's first one begins; kNever: there was none yet
     Segment ring[kSegments];
     Tunings tunings;
     std::atomic<std::int64_t> open_until_ns;  // lockstep: end of what a burst that goes on has; kNever: none does
@@ -84,6 +86,8 @@ struct alignas(kPage) Slot {
     char serial[kNameBytes];
     std::atomic<std::uint32_t> channels;  // of each direction
     std::int64_t released_ns;  // CLOCK_MONOTONIC
+    medium::Impairments impairments;  // its own, unless the configuration has others for it
+    std::atomic<double> ppm;          // of its clock
     TxChannel tx[kChannels];
     RxChannel rx[kChannels];
 };
@@ -137,6 +141,7 @@ struct Header {
     Entry<double> noise_dbm_hz[kPorts];
     Entry<Interferer> interferers[kPorts];
     Entry<double> clock_offsets_ppm[kPorts];
+    Entry<medium::Impairments> impairments[kPorts];
     Slot slots[kDevices];
 };
 

@@ -1,6 +1,6 @@
 // Makes virtual USRPs known to UHD: which device addresses there are, and devices from them.
 //
-// Arguments: type=vusrp, profile, link, air (default: "default"), serial, master_clock_rate, clock=internal|external for the clock
+// Arguments: type=vusrp, profile, impairments=typical|none, link, air (default: "default"), serial, master_clock_rate, clock=internal|external for the clock
 // source, and for an air that does not exist yet air_clock=realtime|lockstep, seed, wait_streams.
 
 #include <uhd/device.hpp>
@@ -89,6 +89,15 @@ const Link& link_of(const device_addr_t& address, const Profile& family) {
     throw AirError("profile " + family.name + " has no link " + address["link"] + ": take one of " + all);
 }
 
+// Whether the device has its family's typical flaws.
+bool impaired(const device_addr_t& address) {
+    const std::string which = address.get("impairments", "typical");
+    if (which != "typical" && which != "none") {
+        throw AirError("impairments=" + which + " is neither typical nor none: others are set on the air");
+    }
+    return which == "typical";
+}
+
 // Throws AirError for one that the family does not have; nothing where the address leaves it open.
 std::optional<double> master_clock_of(const device_addr_t& address, const Profile& family) {
     // a device that has one master clock takes no notice of the argument
@@ -159,9 +168,10 @@ public:
         const Profile& family = profile_of(address);
         const Link& link = link_of(address, family);
         const std::optional<double> master_clock_hz = master_clock_of(address, family);
+        const bool typical = impaired(address);
         Air air = join(air_name, options, asked);
         const std::string serial = air.slot().serial;
-        auto device = std::make_shared<Device>(std::make_shared<Radio>(std::move(air), family, link, master_clock_hz));
+        auto device = std::make_shared<Device>(std::make_shared<Radio>(std::move(air), family, link, master_clock_hz, typical));
         if (family.heeds_clock_source) {
             for (const std::string kind : {"clock_source", "time_source"}) {
                 if (!address.has_key(kind)) continue;

@@ -6,6 +6,7 @@
 
 namespace fadelab {
 
+constexpr double kThermalNoise_dbm_hz = -174.0;    // kT at 290 K
 constexpr double kDefaultNoise_dbm_hz = -168.0;  // kT at 290 K and a noise figure of 6 dB
 
 // Linear amplitude of a level.

@@ -4,7 +4,9 @@
 #include <uhd/utils/log.hpp>
 
 #include <algorithm>
+#include <chrono>
 #include <cmath>
+#include <thread>
 
 #include "clocking.hpp"
 
@@ -24,7 +26,7 @@ bool AsyncQueue::pop(uhd::async_metadata_t& message) {
     return true;
 }
 
-Radio::Radio(Air air, const Profile& profile, const Link& link, std::optional<double> master_clock_hz)
+Radio::Radio(Air air, const Profile& profile, const Link& link, std::optional<double> master_clock_hz, bool impaired)
     : air_(std::move(air)),
       profile_(profile),
       link_(link),
@@ -44,6 +46,8 @@ Radio::Radio(Air air, const Profile& profile, const Link& link, std::optional<do
         add(false, air_.slot().rx[channel].tunings);
         add(true, air_.slot().tx[channel].tunings);
     }
+    air_.set_own_impairments(impaired ? profile.impairments : medium::Impairments());
+    air_.slot().ppm = 0.0;
     follow_clock();
 }
 
@@ -193,15 +197,34 @@ void Radio::follow_clock() {
     const std::uint64_t changes = air_.changes();
     if (followed_ == changes) return;
     const double ppm = air_.clock_offset_ppm(serial_);
+    const medium::Impairments impairments = air_.impairments(serial_);
     const std::lock_guard lock(mutex_);
     followed_ = changes;
+    if (!(impairments_ == impairments)) ++impairment_changes_;
+    impairments_ = impairments;
+    const double unplug_s = impairments.unplug_s;
+    unplug_ns_ = unplug_s < 0.0 ? kNever : static_cast<std::int64_t>(std::min(unplug_s * kSecond_ns, 9e18));
     set_clock(master_clock_hz_, external_reference_ ? 0.0 : ppm);
+}
+
+medium::Impairments Radio::impairments() {
+    const std::lock_guard lock(mutex_);
+    medium::Impairments found = impairments_;
+    if (external_reference_) found.warm_up_ppm = found.walk_ppm = 0.0;
+    return found;
+}
+
+void Radio::mourn(double timeout_s) const {
+    constexpr int kNoDevice = -4;  // LIBUSB_ERROR_NO_DEVICE
+    if (link_.usb_version > 0) throw uhd::usb_error(kNoDevice, "vusrp: device " + serial_ + " has been unplugged");
+    std::this_thread::sleep_for(std::chrono::duration<double>(std::max(timeout_s, 0.0)));
 }
 
 void Radio::set_external_reference(bool external) {
     const double ppm = air_.clock_offset_ppm(serial_);
     const std::lock_guard lock(mutex_);
     external_reference_ = external;
+    ++impairment_changes_;
     set_clock(master_clock_hz_, external ? 0.0 : ppm);
 }
 
@@ -242,6 +265,7 @@ void Radio::set_clock(double hz, double ppm) {
     if (step_) stepped = device_time(master().last_tick_at(step_->at_ns) + step_->offset_ticks);
     master_clock_hz_ = hz;
     ppm_ = ppm;
+    air_.slot().ppm = ppm;
     offset_ticks_ = time.to_ticks(hz) - master().last_tick_at(now);
     if (step_) step_->offset_ticks = stepped.to_ticks(hz) - master().last_tick_at(step_->at_ns);
 }

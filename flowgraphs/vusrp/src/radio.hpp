@@ -37,7 +37,8 @@ class Radio {
 public:
     // Without a master clock the device has its default, and an automatic one follows the rates. Throws uhd::value_error
     // for one that the family refuses.
-    Radio(Air air, const Profile& profile, const Link& link, std::optional<double> master_clock_hz);
+    // It has the profile's typical impairments, or none.
+    Radio(Air air, const Profile& profile, const Link& link, std::optional<double> master_clock_hz, bool impaired);
 
     const Profile& profile() const { return profile_; }
     const Direction& direction(bool tx) const { return tx ? profile_.tx : profile_.rx; }
@@ -79,8 +80,16 @@ public:
     uhd::time_spec_t time_of_tick(const Grid& grid, std::int64_t tick);
     std::int64_t tick_at(const Grid& grid, const uhd::time_spec_t& time);  // the nearest
 
-    // Takes over what the air says of this device's clock. Grids differ from then on.
+    // Takes over what the air says of this device's clock and impairments. Grids differ from then on.
     void follow_clock();
+    // Grows when they may be others.
+    std::uint64_t impairment_changes() const { return impairment_changes_; }
+    // With an external reference there is no drift.
+    medium::Impairments impairments();
+    // Whether the device has been pulled out.
+    bool unplugged() const { return air_.now_ns() >= unplug_ns_; }
+    // What a call on the streams of such a device comes to: USB throws uhd::usb_error, a network lets it wait in vain.
+    void mourn(double timeout_s) const;
     // With an external reference a device has the air's own clock.
     void set_external_reference(bool external);
 
@@ -108,6 +117,9 @@ private:
     std::atomic<double> ppm_{0.0};
     bool external_reference_ = false;
     std::atomic<std::uint64_t> followed_{0};
+    medium::Impairments impairments_;
+    std::atomic<std::uint64_t> impairment_changes_{0};
+    std::atomic<std::int64_t> unplug_ns_{kNever};
     std::int64_t offset_ticks_ = 0;  // device time minus air time
     std::optional<Step> step_;       // at the next PPS
     std::optional<uhd::time_spec_t> command_time_;

@@ -7,6 +7,8 @@
 #include <cmath>
 #include <utility>
 
+#include "medium/random.hpp"
+
 namespace fadelab {
 namespace {
 
@@ -147,6 +149,13 @@ bool RxStream::wait_for_samples(std::unique_lock<std::mutex>& lock, std::size_t 
     Air& air = radio_->air();
     const std::int64_t begun_ns = monotonic_ns();
     for (;;) {
+        if (radio_->unplugged()) {
+            go_idle();
+            lock.unlock();
+            radio_->mourn(static_cast<double>(timeout_ns) / kSecond_ns);
+            lock.lock();
+            return false;
+        }
         Word& word = air.lockstep() ? air.header().events : changed_;
         const std::uint32_t seen = word;
         std::int64_t look_again_ns = kNever;
@@ -189,6 +198,7 @@ void RxStream::form_packet() {
         return;
     }
     if (link_is_full()) return;
+    if (hiccup()) return;
     packet_left_ = packet_size_;
     if (end_tick_ != kNever) packet_left_ = std::min(packet_left_, static_cast<std::size_t>(end_tick_ - next_tick_));
 }
@@ -202,17 +212,36 @@ bool RxStream::link_is_full() {
     const auto packet = static_cast<double>(packet_size_ * sample_octets_);
     backlog_ += packet * (1.0 - share / load_);
     if (backlog_ < kLinkBuffer_octets) return false;
-    UHD_LOG_FASTPATH("O");
-    fail(rx_metadata_t::ERROR_CODE_OVERFLOW, radio_->time_of_tick(grid_, next_tick_));
     const auto skipped = static_cast<std::int64_t>(backlog_ / share * grid_.rate_sps);
     backlog_ = 0.0;
+    lose(next_tick_ + skipped);
+    return true;
+}
+
+// Whether a hiccup of the host falls into the next packet: then all until its end is lost.
+bool RxStream::hiccup() {
+    if (impairment_changes_ != radio_->impairment_changes()) {
+        impairment_changes_ = radio_->impairment_changes();
+        hiccups_ = medium::Hiccups(radio_->impairments(), medium::hash(radio_->air().seed(), radio_->serial()));
+    }
+    const std::int64_t begin_ns = grid_.ns_of(next_tick_);
+    const std::int64_t end_ns = grid_.ns_of(next_tick_ + static_cast<std::int64_t>(packet_size_));
+    const std::int64_t lost_ns = hiccups_.lost_ns(begin_ns, end_ns);
+    if (lost_ns == 0) return false;
+    lose(grid_.first_tick_at(end_ns + lost_ns));
+    return true;
+}
+
+// An overflow: a stream without an end goes on at a tick, another one is over.
+void RxStream::lose(std::int64_t until_tick) {
+    UHD_LOG_FASTPATH("O");
+    fail(rx_metadata_t::ERROR_CODE_OVERFLOW, radio_->time_of_tick(grid_, next_tick_));
     if (end_tick_ == kNever) {
-        next_tick_ += skipped;
+        next_tick_ = until_tick;
         radio_->air().set_receiving(channels_.front(), grid_.ns_of(next_tick_));
     } else {
         go_idle();
     }
-    return true;
 }
 
 void RxStream::set_load(double octets_per_second) {

@@ -24,6 +24,7 @@
 
 #include "antenna.hpp"
 #include "convert.hpp"
+#include "medium/hiccups.hpp"
 #include "radio.hpp"
 
 namespace fadelab {
@@ -68,6 +69,8 @@ private:
     void follow_grid();
     void set_load(double octets_per_second);
     bool link_is_full();
+    bool hiccup();
+    void lose(std::int64_t until_tick);
     std::int64_t now_tick() const { return grid_.last_tick_at(radio_->air().now_ns()); }
 
     std::shared_ptr<Radio> radio_;
@@ -92,6 +95,8 @@ private:
     std::optional<uhd::rx_metadata_t> error_;
     double load_ = 0.0;     // of the link, in octets per second
     double backlog_ = 0.0;  // octets that the link has not carried
+    std::uint64_t impairment_changes_ = UINT64_MAX;
+    medium::Hiccups hiccups_;
 };
 
 }  // namespace fadelab

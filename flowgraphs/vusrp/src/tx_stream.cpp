@@ -55,6 +55,12 @@ std::size_t TxStream::send(const buffs_type& buffs, std::size_t nsamps_per_buff,
                            double timeout) {
     std::unique_lock lock(mutex_);
     if (replaced_) throw uhd::runtime_error("vusrp: another streamer has taken over this one's transmit channel");
+    radio_->follow_clock();
+    if (radio_->unplugged()) {
+        lock.unlock();
+        radio_->mourn(timeout);
+        return 0;
+    }
     if (nsamps_per_buff == 0 && metadata.start_of_burst) {
         start_of_burst_ = metadata;
         return 0;
@@ -209,11 +215,16 @@ bool TxStream::write(const buffs_type& buffs, std::size_t offset, std::size_t n)
     Burst& burst = bursts_.back();
     for (std::size_t i = 0; i < channels_.size(); ++i) {
         Sample* ring = air.samples(air.slot_index(), channels_[i]);
-        std::uint64_t position = air.slot().tx[channels_[i]].written;
+        const TxChannel& tx = air.slot().tx[channels_[i]];
+        std::uint64_t position = tx.written;
         for (std::size_t done = 0; done < n;) {
             const std::size_t run = std::min(n - done, kRingSamples - position % kRingSamples);
             format_.to_air(buffs[i], offset + done, run, ring + position % kRingSamples);
             quantiser_.apply(ring + position % kRingSamples, run);
+            if (flaws_[i]) {
+                flaws_[i]->apply(burst.grid, burst.end_tick + static_cast<std::int64_t>(done), burst.start_tick,
+                                 tx.tunings, run, ring + position % kRingSamples);
+            }
             done += run;
             position += run;
         }
@@ -239,6 +250,7 @@ bool TxStream::write(const buffs_type& buffs, std::size_t offset, std::size_t n)
             segment.rate_sps = burst.grid.rate_sps;
             segment.ppm = burst.grid.ppm;
             segment.length = static_cast<std::int64_t>(n);
+            if (tx.first_ns == kNever) tx.first_ns = burst.grid.ns_of(burst.start_tick);
             tx.segments.fetch_add(1, std::memory_order_release);
         } else {
             Segment& segment = tx.ring[(tx.segments - 1) % kSegments];
@@ -314,11 +326,25 @@ void TxStream::tell(Event event, std::int64_t ns) {
 void TxStream::follow_grid() {
     radio_->follow_clock();
     const Grid grid = radio_->grid(true, channels_.front());
+    follow_impairments();
     if (grid == grid_) return;
     free_tick_ = grid.first_tick_at(grid_.ns_of(free_tick_));
     grid_ = grid;
     if (!open_) return;
     bursts_.push_back({grid_, free_tick_, free_tick_, false});
+}
+
+void TxStream::follow_impairments() {
+    const double rate_sps = radio_->rate_sps(true, channels_.front());
+    const std::uint64_t changes = radio_->impairment_changes();
+    if (impairment_changes_ == changes && flaws_rate_sps_ == rate_sps) return;
+    impairment_changes_ = changes;
+    const medium::Impairments found = radio_->impairments();
+    flaws_rate_sps_ = rate_sps;
+    flaws_.clear();
+    for (const std::size_t channel : channels_) {
+        flaws_.push_back(TxFlaws::of(found, rate_sps, {radio_->air().seed(), radio_->serial(), channel}));
+    }
 }
 
 }  // namespace fadelab

@@ -24,6 +24,7 @@
 #include <vector>
 
 #include "convert.hpp"
+#include "flaws.hpp"
 #include "radio.hpp"
 
 namespace fadelab {
@@ -75,6 +76,7 @@ private:
     std::int64_t report_locked();
     void tell(Event event, std::int64_t ns);
     void follow_grid();
+    void follow_impairments();
 
     std::shared_ptr<Radio> radio_;
     std::vector<std::size_t> channels_;
@@ -94,6 +96,9 @@ private:
     bool replaced_ = false;
     Grid grid_;
     std::int64_t link_free_ns_ = 0;  // air time when the link has carried all that was sent
+    std::uint64_t impairment_changes_ = 0;
+    double flaws_rate_sps_ = 0.0;
+    std::vector<std::optional<TxFlaws>> flaws_;  // of each channel
     std::int64_t free_tick_ = 0;                        // the earliest tick of the next sample
     std::optional<uhd::tx_metadata_t> start_of_burst_;  // given without samples; applies to the next samples
 };
