@@ -186,16 +186,18 @@ class _InOrder:
         self._place = {test: place for place, test in enumerate(tests)}
 
     def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
-        """Sort the tests."""
+        """Choose and sort the tests."""
         place = self._place
+        items[:] = [item for item in items if {item.nodeid, item.nodeid.split("[", 1)[0]} & place.keys()]
         items.sort(key=lambda item: place.get(item.nodeid, place.get(item.nodeid.split("[", 1)[0], 0)))
 
 
 def _job(mutant: Drawn, tests: Sequence[str], seconds: float) -> Job[Drawn]:
     limit = int(_PATIENCE * seconds + _GRACE_S)
-    # a test that is not there any more must not end the run: its file is given, and the function chosen by the plugin
     kept = [test for test in tests if test.startswith("-") or _is_there(test)]
-    return Job(mutant, mutant.file, mutant.text, kept, limit, _WALL_S, plugins=(_InOrder(kept),))
+    # a case that is not there any more must not end the run: its function is given, and the plugin chooses
+    functions = list(dict.fromkeys(test.split("[", 1)[0] for test in kept))
+    return Job(mutant, mutant.file, mutant.text, functions, limit, _WALL_S, plugins=(_InOrder(kept),))
 
 
 @cache
@@ -291,7 +293,10 @@ def _run(seed: int, count: int, only: Sequence[int], workers: int, forks_s: floa
     def second(mutant: Drawn) -> tuple[list[str], float]:
         known = record.tests(mutant)
         starters = record.starters if mutant.file.startswith(("testbed/", "hosts/engine/")) else set()
-        tests = [*known[len(forked(mutant) or first(mutant)[0]) :], *sorted(starters - set(known))]
+        # those of the same folder first
+        beside = f"tests/{mutant.file.rpartition('/')[0]}/"
+        started = sorted(starters - set(known), key=lambda test: (not test.startswith(beside), record.seconds[test]))
+        tests = [*known[len(forked(mutant) or first(mutant)[0]) :], *started]
         return _within(tests, record.seconds, _SECOND_S)
 
     with tempfile.TemporaryDirectory(prefix="fadelab-drawn-", ignore_cleanup_errors=True) as copies:

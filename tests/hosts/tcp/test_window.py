@@ -2,6 +2,8 @@
 
 import pytest
 
+from common.units import MS
+from tcpip.segment import PSH
 from tests.hosts.tcp.script import PLAIN, Case, MakeScript, by_script
 
 
@@ -82,6 +84,15 @@ from tests.hosts.tcp.script import PLAIN, Case, MakeScript, by_script
 )
 def test_small_segments_and_windows(script: MakeScript, case: Case) -> None:
     case.play(script, PLAIN)
+
+
+def test_the_last_octets_that_are_buffered_are_pushed(script: MakeScript) -> None:
+    # RFC 9293 section 3.9.1.2
+    connection = script(PLAIN.but(initial_window=4, nagle=False)).connection
+    for nbytes, pushed in ((2500, [False, False, True]), (1000, [True])):
+        connection.write(nbytes)
+        segments = iter(lambda: connection.poll_segment(100 * MS), None)
+        assert [bool(segment.flags & PSH) for segment in segments] == pushed
 
 
 @pytest.mark.parametrize(("older", "taken"), [("1:1 ack 1001 win 9000", False), ("1001:1001 ack 1001 win 9000", True)])
