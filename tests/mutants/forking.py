@@ -30,8 +30,9 @@ from typing_extensions import override
 from tests.mutants.making import FOLDERS, ROOT
 from tests.mutants.running import IMPORT, KILLED, SURVIVED, Bench, Job, Outcome, Place, become_run
 
-#: processor time and wall clock beyond which a test or a run hangs: times the recorded time, and s
-PATIENCE, GRACE_S, WALL_S = 3, 5, 1500.0
+#: processor time and wall clock beyond which a test or a run hangs: times the recorded time, and s (a fixture that
+#: tests share may have been recorded with another one)
+PATIENCE, GRACE_S, WALL_S = 3, 20, 1500.0
 _MEMORY_BYTES = 4 << 30
 #: the same for a test without a mutant
 _CHECK_S = 20.0
