@@ -1,5 +1,6 @@
 """Stations as processes: what a killed one leaves, and what a busy one takes."""
 
+import itertools
 import os
 import select
 import signal
@@ -12,15 +13,16 @@ import pytest
 
 from flowgraphs.air import Air
 from hil_tests.bench import Bench
+from hosts.kernel.namespaces import run_in
 from hosts.kernel.network import TAP_NAME
-from tests.harness.live_runs import children_once_up, finish, left_behind, running, start
+from tests.harness.live_runs import children_once_up, finish, left_behind, records_of, running, start
 from tests.harness.scenarios import written
 from tests.harness.waiting import wait_for
 from tests.hosts.harness import needs_network
 
 pytestmark = [*needs_network, pytest.mark.radio]
 
-CHILDREN = 4
+CHILDREN, STATIONS = 4, 2
 #: what has crossed when a transfer is under way
 UNDER_WAY_BYTES = 100_000
 REPORTED_WITHIN_S = 2.0
@@ -35,7 +37,7 @@ def transfer(bench: Bench, tmp_path: Path) -> Iterator[Run]:
     process = start("run", written(tmp_path / "endless.yaml", scenario), "--out", tmp_path / "runs")
     try:
         children = children_once_up(process, CHILDREN)
-        wait_for(lambda: min(map(crossed_bytes, stations(children))) > UNDER_WAY_BYTES)
+        wait_for(lambda: crossed_bytes(process) > UNDER_WAY_BYTES)
         yield process, children
     finally:
         if process.poll() is None:
@@ -47,14 +49,21 @@ def stations(children: list[int]) -> list[int]:
     return [pid for pid in children if b"testbed.live.station_process" in Path(f"/proc/{pid}/cmdline").read_bytes()]
 
 
-def crossed_bytes(station: int) -> int:
-    """What has gone in and out of a station's interface; 0 before it has one."""
-    for line in Path(f"/proc/{station}/net/dev").read_text().splitlines():
+def crossed_bytes(run: "subprocess.Popen[str]") -> int:
+    """What has gone in and out of the interface of a run's slower station; 0 before both have one."""
+    names = (record["namespaces"] for record in records_of(run.pid))
+    taps = [crossed for name in itertools.chain(*names) if (crossed := run_in(name, tap_bytes)) is not None]
+    return min(taps) if len(taps) == STATIONS else 0
+
+
+def tap_bytes() -> int | None:
+    """The octets in and out of the TAP of the namespace one is in, if it has one."""
+    for line in Path("/proc/thread-self/net/dev").read_text().splitlines():
         name, _, counters = line.strip().partition(":")
         if name == TAP_NAME:
             received, transmitted = counters.split()[0], counters.split()[8]
             return int(received) + int(transmitted)
-    return 0
+    return None
 
 
 def own_bytes(pid: int) -> int:
@@ -83,11 +92,11 @@ def test_a_killed_radio_is_reported_and_the_run_ends_cleanly(transfer: Run, whic
 
 
 def test_a_station_does_not_grow_while_it_runs(transfer: Run) -> None:
-    _, children = transfer
+    process, children = transfer
     pids = stations(children)
-    wait_for(lambda: min(map(crossed_bytes, pids)) > 5 * UNDER_WAY_BYTES)
+    wait_for(lambda: crossed_bytes(process) > 5 * UNDER_WAY_BYTES)
     before = {pid: own_bytes(pid) for pid in pids}
-    wait_for(lambda: min(map(crossed_bytes, pids)) > 15 * UNDER_WAY_BYTES)
+    wait_for(lambda: crossed_bytes(process) > 15 * UNDER_WAY_BYTES)
     grown = [own_bytes(pid) - before[pid] for pid in pids]
     print(f"grown by {grown} bytes")
     # a garbage collector that rests costs 5 MB a second
