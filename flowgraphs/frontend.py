@@ -209,7 +209,7 @@ class _Half:
             if options.bandwidth_hz is not None:
                 _set_bandwidth(block, options.bandwidth_hz)
             self.gain_db = _set_gain(block, gain_db)
-            if "lo_locked" in block.get_sensor_names() and not _locks(lambda: block.get_sensor("lo_locked").to_bool()):
+            if "lo_locked" in block.get_sensor_names() and not locks(lambda: block.get_sensor("lo_locked").to_bool()):
                 raise RuntimeError(f"its oscillator does not lock at {hz / 1e6:g} MHz: choose another carrier")
         except RuntimeError as error:
             raise _explain(settings.args, error) from None
@@ -333,12 +333,13 @@ def _set_sources(block: Any, settings: RadioSettings) -> None:
     if (
         clock not in (None, "internal")
         and "ref_locked" in block.get_mboard_sensor_names(0)
-        and not _locks(lambda: block.get_mboard_sensor("ref_locked", 0).to_bool())
+        and not locks(lambda: block.get_mboard_sensor("ref_locked", 0).to_bool())
     ):
         raise RuntimeError(f"does not lock to its {clock} reference: check that 10 MHz arrive at its REF input")
 
 
-def _locks(locked: Callable[[], bool]) -> bool:
+def locks(locked: Callable[[], bool]) -> bool:
+    """Wait until an oscillator says that it is locked, a second at most; return whether it is."""
     give_up_at = time.monotonic() + _LOCK_S
     while not locked():
         if time.monotonic() > give_up_at:

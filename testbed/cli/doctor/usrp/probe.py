@@ -8,7 +8,6 @@ import json
 import os
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
@@ -25,9 +24,6 @@ if TYPE_CHECKING:
 _CHILD_S = 60.0
 #: the cable check takes half a minute on a busy computer
 _CABLE_S = 180.0
-#: time to lock to a reference, as in UHD's examples
-_LOCK_S = 1.0
-_POLL_S = 0.05
 
 
 def ask(args: str, clock_source: str | None, scenario: Mapping[str, Any], side: str) -> Answer:
@@ -97,6 +93,8 @@ def _open(args: str, clock_source: str | None) -> dict[str, Any]:
         import uhd
     except ImportError as error:
         return {"fault": f"UHD's Python module is missing ({error}): apt-get install python3-uhd"}
+    from flowgraphs.frontend import locks
+
     answer: dict[str, Any] = {"fits": [found.to_dict() for found in uhd.find(args)]}
     try:
         device = uhd.usrp.MultiUSRP(args)
@@ -113,19 +111,10 @@ def _open(args: str, clock_source: str | None) -> dict[str, Any]:
         if clock_source is not None:
             device.set_clock_source(clock_source)
         if "ref_locked" in device.get_mboard_sensor_names():
-            answer["ref_locked"] = _locks(lambda: device.get_mboard_sensor("ref_locked").to_bool())
+            answer["ref_locked"] = locks(lambda: device.get_mboard_sensor("ref_locked").to_bool())
     except RuntimeError as error:
         answer["clock_fault"] = " ".join(str(error).split())
     return answer
-
-
-def _locks(locked: Callable[[], bool]) -> bool:
-    give_up_at = time.monotonic() + _LOCK_S
-    while not locked():
-        if time.monotonic() > give_up_at:
-            return False
-        time.sleep(_POLL_S)
-    return True
 
 
 def _set(args: str, scenario: Mapping[str, Any], side: Any) -> dict[str, Any]:
