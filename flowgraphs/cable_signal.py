@@ -26,8 +26,8 @@ TONE = 1 / 8
 #: a linear channel of so many taps is fitted to blocks of so many samples, in which clocks drift little
 _TAPS = 17
 _BLOCK = 2048
-#: correlation peak over the median of all, below which there is no burst
-_SEEN = 12.0
+#: correlation coefficient below which there is no burst: with noise alone it stays below 0.05
+_SEEN = 0.1
 #: settling of filters at the ends of the tone
 _EDGE = 256
 
@@ -114,12 +114,15 @@ def _find(samples: Samples, sent: Samples) -> int | None:
     turns, template = samples[1:] * np.conj(samples[:-1]), sent[TONE_SAMPLES + 1 :] * np.conj(sent[TONE_SAMPLES:-1])
     size = 1 << (len(turns) + len(template)).bit_length()
     # a template without a mean does not see the tone, whose turns are all the same
-    spectrum = np.fft.fft(turns, size) * np.conj(np.fft.fft(template - np.mean(template), size))
+    template = template - np.mean(template)
+    spectrum = np.fft.fft(turns, size) * np.conj(np.fft.fft(template, size))
     likeness = np.abs(np.fft.ifft(spectrum))[TONE_SAMPLES : TONE_SAMPLES + len(samples) - len(sent)]
     if not len(likeness):
         return None
     best = int(np.argmax(likeness))
-    return best if likeness[best] > _SEEN * np.median(likeness) else None
+    heard = turns[TONE_SAMPLES + best :][: len(template)]
+    coefficient = likeness[best] / max(float(np.linalg.norm(heard) * np.linalg.norm(template)), 1e-30)
+    return best if coefficient > _SEEN else None
 
 
 def _frequency(tone: NDArray[np.complex128]) -> float:

@@ -64,5 +64,11 @@ def test_no_burst_is_found_in_noise() -> None:
     assert measure(noise(100_000, -30), RATE_SPS, noise(20_000, -30)) is None
 
 
+@pytest.mark.parametrize("cut", [1_000, 12_000, 20_000])
+def test_no_burst_is_found_in_a_part_of_one(cut: int) -> None:
+    for part in (np.pad(burst()[cut:], (0, 100_000)), np.pad(burst()[:-cut], (100_000, 0))):
+        assert measure(part + noise(len(part), -50), RATE_SPS, noise(20_000, -50)) is None
+
+
 def test_level_is_that_of_a_tone() -> None:
     assert level_dbfs(np.full(100, 0.1j, np.complex64)) == pytest.approx(-20)
