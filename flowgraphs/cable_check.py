@@ -3,19 +3,21 @@
 Read first: `cable_signal.py`.
 
 Rules kept: a transmitter has at most the gain that its settings have. One radio transmits at a time, and only bursts
-of some milliseconds.
+of some milliseconds. A burst that the device calls late or torn, and a capture with a gap, do not count.
 """
 
+import math
 import threading
 from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
 import pmt
-from gnuradio import gr
+from gnuradio import gr, pdu
 
 from flowgraphs.cable_signal import TARGET_DBFS, Direction, Measured, Samples, burst, level_dbfs, measure
 from flowgraphs.frontend import BURST_TAG, FrontEndError, RadioSettings, Receiver, Transmitter, end
+from flowgraphs.native import native
 
 _STEPS = 6
 #: of transmit gain, below the settings' own
@@ -23,65 +25,52 @@ _LOWEST_DB = -25.0
 _SILENCE_S = 0.05
 #: samples are judged in slots of this length
 _SLOT_S = 1e-3
-#: a burst must have come by then; a busy computer takes its time
-_LISTEN_S = 0.2
+#: from the request to the burst: the device has all of it before it begins, so that a busy computer tears none
+_LEAD_S = 0.1
+#: listened to before and after a burst: more than the error with which the clocks of two devices are compared
+_MARGIN_S = 0.03
 _TRIES = 4
-#: at each gain; the middle one counts, as a busy computer may tear one
-_BURSTS = 3
+#: bursts that may be late or torn until one is not
+_TORN = 20
 _CAPTURE_TIMEOUT_S = 5.0
-_IDLE_S = 0.02
-
-
-class _Player(gr.sync_block):
-    """A source of bursts, one for each `play`."""
-
-    def __init__(self) -> None:
-        super().__init__("bursts", None, [np.complex64])
-        # whole bursts at a time, so that none runs dry
-        self.set_min_output_buffer(1 << 16)
-        self._left = np.zeros(0, np.complex64)
-        self._wanted = threading.Event()
-
-    def play(self) -> None:
-        """Send one burst."""
-        self._wanted.set()
-
-    def work(self, _inputs: Any, outputs: Any) -> int:
-        if not len(self._left):
-            if not self._wanted.wait(_IDLE_S):
-                return 0
-            self._wanted.clear()
-            self._left = burst()
-            self.add_item_tag(0, self.nitems_written(0), pmt.intern(BURST_TAG), pmt.from_long(len(self._left)))
-        n = min(len(outputs[0]), len(self._left))
-        outputs[0][:n], self._left = self._left[:n], self._left[n:]
-        return n
+_COMPARISONS = 5
+_BUSY = f"{_TORN} times samples came late or were lost: end what keeps this computer busy"
 
 
 class _Ear(gr.sync_block):
-    """A sink that keeps samples when it is asked to."""
+    """A sink that keeps samples of a time of the device."""
 
-    def __init__(self) -> None:
+    def __init__(self, rate_sps: float) -> None:
         super().__init__("ear", [np.complex64], None)
+        self._rate_sps = rate_sps
+        #: a sample and its time
+        self._anchor = 0, 0.0
         self._kept: list[Samples] = []
-        self._left = 0
+        self._from_s, self._left, self._broken = 0.0, 0, False
         self._done = threading.Event()
 
-    def listen(self, n: int) -> None:
-        """Keep the next samples."""
+    def listen(self, from_s: float, seconds: float) -> None:
+        """Keep the samples from a time on."""
         self._done.clear()
-        self._kept, self._left = [], n
+        self._kept, self._from_s, self._broken = [], from_s, False
+        self._left = round(seconds * self._rate_sps)
 
-    def heard(self) -> Samples:
-        """Return the samples, once all are there. Raises FrontEndError."""
+    def heard(self) -> Samples | None:
+        """Return the samples, once all are there; None when there is a gap in them. Raises FrontEndError."""
         if not self._done.wait(_CAPTURE_TIMEOUT_S):
             raise FrontEndError(f"a radio gives no samples for {_CAPTURE_TIMEOUT_S:.0f} s: check cable and power")
-        return np.concatenate(self._kept)
+        return None if self._broken else np.concatenate(self._kept)
 
     def work(self, inputs: Any, _outputs: Any) -> int:
-        samples = inputs[0]
+        samples, start = inputs[0], self.nitems_read(0)
+        # the device tags its first sample, and the first one after every gap
+        for tag in self.get_tags_in_window(0, 0, len(samples), pmt.intern("rx_time")):
+            whole_s, fraction_s = pmt.to_uint64(pmt.tuple_ref(tag.value, 0)), pmt.to_double(pmt.tuple_ref(tag.value, 1))
+            self._anchor, self._broken = (tag.offset, whole_s + fraction_s), True
         if self._left > 0:
-            self._kept.append(samples[: self._left].copy())
+            sample, at_s = self._anchor
+            first = sample + round((self._from_s - at_s) * self._rate_sps)
+            self._kept.append(samples[max(first - start, 0) :][: self._left].copy())
             self._left -= len(self._kept[-1])
             if self._left == 0:
                 self._done.set()
@@ -95,22 +84,52 @@ class _Radio:
         self.rate_sps = settings.rate_sps
         self.transmitter, self.receiver = Transmitter(settings), Receiver(settings)
         self.transmitter.check()
-        self.player, self.ear = _Player(), _Ear()
+        # no Python source: one that has nothing to send is asked again a quarter of a second later
+        self._player, self.ear = pdu.pdu_to_tagged_stream(gr.types.complex_t, BURST_TAG), _Ear(settings.rate_sps)
+        # whole bursts at a time, so that none runs dry
+        self._player.set_min_output_buffer(1 << 16)
+        self._box = native().frame_box()
         self.graph = gr.top_block("cable check", catch_exceptions=False)
-        self.graph.connect(self.player, self.transmitter.block)
+        self.graph.msg_connect((self.transmitter.block, "async_msgs"), (self._box, "events"))
+        self.graph.connect(self._player, self.transmitter.block)
         self.graph.connect(self.receiver.block, self.ear)
         self.graph.start()
 
-    def listen(self, seconds: float) -> None:
-        self.ear.listen(round(seconds * self.rate_sps))
+    def play(self, at_s: float) -> None:
+        """Send one burst at a time of the device."""
+        fraction_s, whole_s = math.modf(at_s)
+        time = pmt.make_tuple(pmt.from_uint64(int(whole_s)), pmt.from_double(fraction_s))
+        about = pmt.dict_add(pmt.make_dict(), pmt.intern("tx_time"), time)
+        samples = burst()
+        self._player.to_basic_block()._post(
+            pmt.intern("pdus"), pmt.cons(about, pmt.init_c32vector(len(samples), samples))
+        )
+
+    def late(self) -> int:
+        """Return how often the device has called samples to be sent late or missing."""
+        events: int = self._box.late
+        return events
+
+    def now_s(self) -> float:
+        """Return the time of the device."""
+        now_s: float = self.transmitter.block.get_time_now().get_real_secs()
+        return now_s
+
+    def ahead_s(self, other: "_Radio") -> float:
+        """Return how far this device's clock is ahead of another's; the quickest of some comparisons counts."""
+        comparisons = []
+        for _ in range(_COMPARISONS):
+            before_s, here_s, after_s = other.now_s(), self.now_s(), other.now_s()
+            comparisons.append((after_s - before_s, here_s - (before_s + after_s) / 2))
+        return min(comparisons)[1]
 
     def silence(self) -> Samples:
-        """Return samples while no one of us transmits: the quietest half, as a burst may come late."""
-        self.listen(_SILENCE_S)
-        slots = self.slots(self.ear.heard())
-        quiet = np.argsort(np.mean(np.abs(slots) ** 2, axis=1))[: len(slots) // 2]
-        silence: Samples = slots[np.sort(quiet)].ravel()
-        return silence
+        """Return samples while no one of us transmits."""
+        for _ in range(_TORN):
+            self.ear.listen(self.now_s(), _SILENCE_S)
+            if (samples := self.ear.heard()) is not None:
+                return samples
+        raise FrontEndError(_BUSY)
 
     def slots(self, samples: Samples) -> Samples:
         """Return samples in rows of a slot."""
@@ -121,6 +140,7 @@ class _Radio:
         end(self.graph)
         self.transmitter.close()
         self.receiver.close()
+        self._box.close()
 
 
 def check(
@@ -154,10 +174,9 @@ def _direction(sender: _Radio, hearer: _Radio, progress: Callable[[float], None]
     steps = []
     for number, gain_db in enumerate(np.linspace(lowest_db, full_db, _STEPS)):
         block.set_gain(float(gain_db))
-        bursts = [one for _ in range(_BURSTS) if (one := _exchange(sender, hearer)[0]) is not None]
-        if bursts:
-            bursts.sort(key=lambda one: one.evm_db)
-            steps.append((float(block.get_gain()), bursts[len(bursts) // 2]))
+        measured, _ = _exchange(sender, hearer)
+        if measured is not None:
+            steps.append((float(block.get_gain()), measured))
         progress((number + 1) / _STEPS)
     before_dbfs = level_dbfs(sender.silence())
     _, own_dbfs = _exchange(sender, hearer)
@@ -185,15 +204,29 @@ def _level(sender: _Radio, hearer: _Radio) -> Measured | None:
 
 
 def _exchange(sender: _Radio, hearer: _Radio) -> tuple[Measured | None, float]:
-    """Send a burst; return what was heard of it, and the loudest millisecond at the sender's own receiver (dBFS)."""
+    """Send a burst; return what was heard of it, and the loudest millisecond at the sender's own receiver (dBFS).
+
+    Raises FrontEndError.
+    """
     silence, own_dbfs = hearer.silence(), -np.inf
     for _ in range(_TRIES):
-        for radio in (sender, hearer):
-            radio.listen(_LISTEN_S)
-        sender.player.play()
-        samples, own = hearer.ear.heard(), sender.ear.heard()
+        samples, own = _whole_burst(sender, hearer)
         own_dbfs = max(level_dbfs(part) for part in sender.slots(own))
         measured = measure(samples, hearer.rate_sps, silence)
         if measured is not None:
             return measured, own_dbfs
     return None, own_dbfs
+
+
+def _whole_burst(sender: _Radio, hearer: _Radio) -> tuple[Samples, Samples]:
+    """Send a burst; return what the hearer and the sender's own receiver heard meanwhile."""
+    duration_s = len(burst()) / sender.rate_sps + 2 * _MARGIN_S
+    for _ in range(_TORN):
+        late, at_s = sender.late(), sender.now_s() + _LEAD_S
+        hearer.ear.listen(at_s + hearer.ahead_s(sender) - _MARGIN_S, duration_s)
+        sender.ear.listen(at_s - _MARGIN_S, duration_s)
+        sender.play(at_s)
+        samples, own = hearer.ear.heard(), sender.ear.heard()
+        if samples is not None and own is not None and sender.late() == late:
+            return samples, own
+    raise FrontEndError(_BUSY)
