@@ -18,9 +18,11 @@ public:
           chance_(impairments.hiccups_hz * kSlot_ns * 1e-9),
           long_ns_(static_cast<std::int64_t>(impairments.hiccup_ms * 1e6)) {}
 
+    bool none() const { return chance_ == 0.0; }
+
     // How much is lost from `end_ns` on because a hiccup begins in [begin_ns, end_ns); 0: none does.
     std::int64_t lost_ns(std::int64_t begin_ns, std::int64_t end_ns) const {
-        if (chance_ == 0.0) return 0;
+        if (none()) return 0;
         for (std::int64_t slot = begin_ns / kSlot_ns; slot * kSlot_ns < end_ns; ++slot) {
             Generator generator(hash(key_, static_cast<std::uint64_t>(slot)));
             if (generator.uniform() >= chance_) continue;

@@ -87,7 +87,7 @@ public:
     // With an external reference there is no drift.
     medium::Impairments impairments();
     // Whether the device has been pulled out.
-    bool unplugged() const { return air_.now_ns() >= unplug_ns_; }
+    bool unplugged() const { return unplug_ns_ != kNever && air_.now_ns() >= unplug_ns_; }
     // What a call on the streams of such a device comes to: USB throws uhd::usb_error, a network lets it wait in vain.
     void mourn(double timeout_s) const;
     // With an external reference a device has the air's own clock.

@@ -224,6 +224,7 @@ bool RxStream::hiccup() {
         impairment_changes_ = radio_->impairment_changes();
         hiccups_ = medium::Hiccups(radio_->impairments(), medium::hash(radio_->air().seed(), radio_->serial()));
     }
+    if (hiccups_.none()) return false;
     const std::int64_t begin_ns = grid_.ns_of(next_tick_);
     const std::int64_t end_ns = grid_.ns_of(next_tick_ + static_cast<std::int64_t>(packet_size_));
     const std::int64_t lost_ns = hiccups_.lost_ns(begin_ns, end_ns);
