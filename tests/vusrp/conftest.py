@@ -57,15 +57,16 @@ class Bench:
         self.folder = folder
         self._radios: list[RadioProcess] = []
 
-    def radio(self, serial: str, rate: float = 1e6, args: str = "", **settings: float) -> RadioProcess:
+    def radio(self, serial: str, rate: float | None = 1e6, args: str = "", **settings: float) -> RadioProcess:
         address = f"type=vusrp,air={self.air.name},serial={serial}{args}"
         radio = RadioProcess(self.folder, address, rate, **settings)
         self._radios.append(radio)
         return radio
 
     def family(self, profile: str, serial: str = "V1", args: str = "") -> RadioProcess:
-        """Return a device of a family, as it was opened."""
-        address = f"type=vusrp,air={self.air.name},serial={serial},profile={profile}{args}"
+        """Return a device of a family, as it was opened; without the family's flaws unless `args` ask for them."""
+        flaws = "" if "impairments=" in args else ",impairments=none"
+        address = f"type=vusrp,air={self.air.name},serial={serial},profile={profile}{flaws}{args}"
         radio = RadioProcess(self.folder, address, rate=None)
         self._radios.append(radio)
         return radio

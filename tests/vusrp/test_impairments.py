@@ -126,11 +126,13 @@ def test_a_converter_has_the_noise_of_its_steps(bench: Bench, side: str, bits: i
 
 
 def test_noise_falls_with_the_gain_to_the_figure_at_the_highest(bench: Bench) -> None:
+    """Friis: the first stage's factor, and that of the stages behind the gain over the gain."""
     flaws = Impairments(noise_figure_lowest_db=28.0, noise_figure_highest_db=7.0)
     bench.air.set_impairments("V2", flaws)
     bench.air.set_receiver("V2", noise_dbm_hz=-167.0)  # kT and 7 dB
     rx = bench.radio("V2", rx_gain=60.0)
-    for gain_db, figure_db in ((60.0, 7.0), (30.0, 17.5), (0.0, 28.0)):
+    # of factors 5.01 and 631: behind the gain are 626, and 1.56 of them are left above 26 dB of gain
+    for gain_db, figure_db in ((60.0, 7.0), (26.0, 8.2), (10.0, 18.3), (0.0, 28.0)):
         rx.gain("rx", gain_db)
         rx.start(N)
         got_dbm_hz = dbfs(rx.collect(N)[0][5_000:]) - 10 - gain_db - 10 * np.log10(RATE)
@@ -149,6 +151,13 @@ def spectrum_dbc_hz(samples: Samples, segment: int) -> tuple[NDArray[np.float64]
     half = segment // 2
     both = 0.5 * (power[1:half] + power[:half:-1])
     return np.arange(1, half) * RATE / segment, 10 * np.log10(both / np.mean(np.abs(samples) ** 2))
+
+
+def degrees_of(mask: tuple[tuple[float, float], ...], low_hz: float, high_hz: float) -> float:
+    """Return the root mean square of the phase noise between two offsets, both sidebands."""
+    offsets = np.geomspace(low_hz, high_hz, 10_001)
+    level = np.interp(np.log10(offsets), np.log10([hz for hz, _ in mask]), [dbc for _, dbc in mask])
+    return float(np.degrees(np.sqrt(2 * np.trapz(10 ** (level / 10), offsets))))
 
 
 @pytest.mark.parametrize("side", ["tx", "rx"])
@@ -309,6 +318,51 @@ def test_two_runs_hear_the_same_bits_whatever_the_chunks(
     assert first.tobytes() == second.tobytes()
 
 
+@pytest.mark.parametrize("family", ["ideal", "b200", "b210", "n210-sbx", "x310-ubx", "n310"])
+def test_a_family_has_typical_flaws_until_the_air_says_others(bench: Bench, family: str) -> None:
+    bench.radio("V1", rate=None, args=f",profile={family}")
+    bench.family(family, "V2")
+    typical = bench.air.impairments("V1")
+    assert (typical == Impairments()) == (family == "ideal")
+    assert bench.air.impairments("V2") == Impairments()
+    assert abs(bench.air.clock_offset_ppm("V1")) <= typical.tolerance_ppm
+    wanted = replace(typical, tolerance_ppm=0.5)
+    bench.air.set_impairments("V1", wanted)
+    assert bench.air.impairments("V1") == wanted
+    bench.air.set_impairments("V1", None)
+    assert bench.air.impairments("V1") == typical
+
+
+@pytest.mark.parametrize(
+    ("family", "full_dbm", "degrees", "image_db", "leak_dbfs"),
+    [("b210", -39.75, 0.37, 35.0, -50.0), ("n310", -10.0, 0.24, 50.0, -55.0)],
+)
+def test_a_typical_transmitter_on_the_air(
+    bench: Bench, family: str, full_dbm: float, degrees: float, image_db: float, leak_dbfs: float
+) -> None:
+    """Heard by a perfect receiver: the figures that the profile names; `full_dbm` is full scale at 40 dB of gain."""
+    tx, rx = bench.radio("V1", args=f",profile={family}", tx_gain=40.0), bench.radio("V2", rx_gain=60.0)
+    bench.air.set_link("V1", "V2", gain_db=-70.0 - full_dbm)  # amplitude 1 is amplitude 1 again
+    bench.air.set_clock_offset("V1", 0.0)
+    bench.air.set_impairments("V1", replace(bench.air.impairments("V1"), warm_up_ppm=0.0, walk_ppm=0.0))
+    tx.send(tone(N, 0.12), at=1_000)
+    rx.start(N)
+    samples = rx.collect(N)[0][1_500:-500].astype(complex)
+    [sender, receiver] = bench.air.devices()
+    offset = (sender.tx[0].freq_hz - receiver.rx[0].freq_hz) / RATE
+    at = np.arange(len(samples))
+    samples *= np.exp(-2j * np.pi * offset * at)
+    cut = len(samples) // 25 * 25  # whole turns
+    assert line_dbfs(samples[:cut], 0.12) - line_dbfs(samples[:cut], -0.12) == pytest.approx(image_db, abs=1.0)
+    assert line_dbfs(samples[:cut], 0.0) == pytest.approx(leak_dbfs, abs=0.5)
+    turned = samples[:cut] * np.exp(-2j * np.pi * 0.12 * at[:cut])
+    quiet = np.convolve(turned, np.ones(5) / 5, "valid")[::5]  # without image and leakage
+    phase = np.degrees(np.angle(quiet / np.mean(quiet)))
+    mask = bench.air.impairments("V1").tx.mask
+    assert degrees_of(mask, 100.0, 100e6) == pytest.approx(degrees, rel=0.02)
+    assert np.std(phase) == pytest.approx(degrees_of(mask, 10.0, 0.1 * RATE), rel=0.15)
+
+
 def test_settings_are_kept_and_checked(bench: Bench) -> None:
     air = bench.air
     assert air.impairments("V1") == Impairments()
@@ -322,6 +376,7 @@ def test_settings_are_kept_and_checked(bench: Bench) -> None:
         (Impairments(rx=Chain(mask=((1e4, -80.0), (1e3, -90.0)))), "mask"),
         (Impairments(rx=Chain(mask=((1e3, -80.0),) * 7)), "impairments of V1"),
         (Impairments(warm_up_s=0.0), "warm_up_s"),
+        (Impairments(noise_figure_highest_db=5.0), "noise figures"),
     ):
         with pytest.raises(AirError, match=words):
             air.set_impairments("V1", wrong)

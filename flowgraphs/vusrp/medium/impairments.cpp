@@ -51,6 +51,9 @@ void validate(const Impairments& impairments) {
     check(within(one.ramp_us, 0.0, 1000.0), "ramp_us must lie within 0 and 1000");
     check(within(one.noise_figure_lowest_db, 0.0, 100.0) && within(one.noise_figure_highest_db, 0.0, 100.0),
           "noise figures must lie within 0 and 100 dB");
+    check((one.noise_figure_lowest_db == 0.0) == (one.noise_figure_highest_db == 0.0) &&
+              one.noise_figure_lowest_db >= one.noise_figure_highest_db,
+          "noise figures are both 0, or that at the lowest gain is the greater one");
     check(one.wideband == 0.0 || one.wideband == 1.0, "wideband must be 0 or 1");
     check(within(one.isolation_db, 0.0, 200.0), "isolation_db must lie within 0 and 200");
     check(within(one.hiccups_hz, 0.0, 10.0), "hiccups_hz must lie within 0 and 10");
@@ -68,9 +71,12 @@ bool operator==(const Impairments& a, const Impairments& b) {
 
 double noise_figure_db(const Impairments& impairments, double gain_db, double lowest_db, double highest_db) {
     const double range_db = highest_db - lowest_db;
-    const double share = range_db > 0.0 ? std::clamp((gain_db - lowest_db) / range_db, 0.0, 1.0) : 1.0;
-    return impairments.noise_figure_lowest_db +
-           share * (impairments.noise_figure_highest_db - impairments.noise_figure_lowest_db);
+    if (!(range_db > 0.0)) return impairments.noise_figure_highest_db;
+    const double lowest = std::pow(10.0, impairments.noise_figure_lowest_db / 10.0);
+    const double highest = std::pow(10.0, impairments.noise_figure_highest_db / 10.0);
+    const double behind = (lowest - highest) / (1.0 - std::pow(10.0, -range_db / 10.0));
+    const double above_db = std::clamp(gain_db - lowest_db, 0.0, range_db);
+    return 10.0 * std::log10(lowest - behind * (1.0 - std::pow(10.0, -above_db / 10.0)));
 }
 
 double drawn_ppm(const Impairments& impairments, std::uint64_t seed) {

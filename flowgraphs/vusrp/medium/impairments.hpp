@@ -42,7 +42,8 @@ struct Impairments {
     double p1db_dbm = HUGE_VAL;
     double smoothness = 2.0;  // 0.5 to 20
     double ramp_us = 0.0;     // time constant at the start of a burst, 0 to 1000
-    // Noise figures at the lowest and highest gain, straight in between; 0 and 0: the same noise at every gain. The
+    // Noise figures at the lowest and highest gain; in between the part that stages behind the gain add falls with it
+    // (H. T. Friis, "Noise figures of radio receivers", Proc. IRE 32, 1944). 0 and 0: the same noise at every gain. The
     // air's noise density, where it has been set, takes the place of that at the highest gain.
     double noise_figure_lowest_db = 0.0;
     double noise_figure_highest_db = 0.0;
@@ -62,7 +63,7 @@ void validate(const Impairments& impairments);
 bool operator==(const Chain& a, const Chain& b);
 bool operator==(const Impairments& a, const Impairments& b);
 
-// The noise figure at a gain between the lowest and the highest one.
+// The noise figure at a gain between the lowest and the highest one, in dB.
 double noise_figure_db(const Impairments& impairments, double gain_db, double lowest_db, double highest_db);
 
 // The frequency error that a seed draws within the tolerance.

@@ -2,7 +2,9 @@
 
 #pragma once
 
+#include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <utility>
 
 #include "profiles/profile.hpp"
@@ -56,6 +58,35 @@ inline Direction ad9361_direction(bool tx) {
     return one;
 }
 
+// Typical flaws at 2.4 GHz, as UHD runs the AD9361: with its corrections of IQ and DC on
+// (common/ad936x_manager.cpp:setup_default_values). "Data sheet" is Ettus's of the B200 and B210 where no other is named.
+inline medium::Impairments ad9361_impairments() {
+    medium::Impairments one;
+    // data sheet: image 35 dB below the signal, carrier 50 dB
+    one.tx.iq_gain_db = 0.2;
+    one.tx.iq_phase_deg = 1.5;
+    one.tx.leakage_dbfs = -50.0;
+    one.rx.iq_gain_db = 0.02;  // Analog Devices' data sheet of the AD9361: 0.2 % and 0.2 degrees
+    one.rx.iq_phase_deg = 0.2;
+    one.rx.leakage_dbfs = -70.0;  // assumed, behind the tracking
+    // The AD9361's data sheet: 0.37 degrees at 2.4 GHz, 100 Hz to 100 MHz. Of that its integral; its shape is assumed.
+    const medium::MaskPoint mask[] = {{1e3, -96.5}, {1e4, -97.5}, {1e5, -100.5}, {1e6, -121.5}, {1e7, -141.5}};
+    std::copy(std::begin(mask), std::end(mask), one.tx.mask);
+    std::copy(std::begin(mask), std::end(mask), one.rx.mask);
+    one.tolerance_ppm = 2.0;  // data sheet
+    one.warm_up_ppm = 0.3;    // assumed, as the time constant
+    one.warm_up_s = 60.0;
+    one.walk_ppm = 0.001;  // assumed: 1e-9 from second to second, as a TCXO
+    one.p1db_dbm = 12.0;   // data sheet: more than 10 dBm of output power
+    one.ramp_us = 1.0;     // assumed
+    // Data sheet: below 8 dB. A B210 without a signal had -90.9 dBFS in 400 kHz up to a gain of 26 dB (D. Browne,
+    // usrp-users, July 2015); with -10 dBm for full scale that is 17 dB at the lowest gain.
+    one.noise_figure_lowest_db = 17.0;
+    one.noise_figure_highest_db = 8.0;
+    one.isolation_db = 50.0;  // assumed. The baseband filter follows the sample rate, so that wideband is 0
+    return one;
+}
+
 inline Profile b2xx(const std::string& product, std::vector<Port> ports) {
     Profile one{};
     one.product = one.board = product;  // b200_iface.hpp:B2XX_STR_NAMES
@@ -86,6 +117,7 @@ inline Profile b2xx(const std::string& product, std::vector<Port> ports) {
     one.pairs_of_chains = true;  // b200_impl.cpp:update_enables
     // 16 frames (b200_impl.cpp:b200_impl, num_send_frames) of 2040 samples
     one.tx_buffer_samples = 32640;
+    one.impairments = ad9361_impairments();
     return one;
 }
 

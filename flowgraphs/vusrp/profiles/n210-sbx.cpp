@@ -1,6 +1,8 @@
 // USRP N210 revision 4 with an SBX daughterboard: one channel each way on Gigabit Ethernet.
 
+#include <algorithm>
 #include <cmath>
+#include <iterator>
 
 #include "profiles/profile.hpp"
 
@@ -57,6 +59,33 @@ Direction direction(bool tx) {
     return one;
 }
 
+// Typical flaws at 2.4 GHz, without the files that UHD's calibration programs write. "Data sheet" is Ettus's of the SBX.
+medium::Impairments impairments() {
+    medium::Impairments one;
+    // assumed: an image 30 dB below the signal, a carrier 35 dB below full scale
+    one.tx.iq_gain_db = 0.3;
+    one.tx.iq_phase_deg = 2.9;
+    one.tx.leakage_dbfs = -35.0;
+    one.rx.iq_gain_db = 0.3;  // assumed, as transmitting
+    one.rx.iq_phase_deg = 2.9;
+    one.rx.leakage_dbfs = -90.0;  // assumed, behind the FPGA's correction (cores/rx_frontend_core_200.cpp)
+    // Analog Devices' data sheet of the ADF4350: 0.5 ps, 0.43 degrees at 2.4 GHz. Of that its integral; its shape is assumed.
+    const medium::MaskPoint mask[] = {{1e3, -88.4}, {1e4, -94.4}, {1e5, -100.4}, {1e6, -122.4}, {1e7, -142.4}};
+    std::copy(std::begin(mask), std::end(mask), one.tx.mask);
+    std::copy(std::begin(mask), std::end(mask), one.rx.mask);
+    one.tolerance_ppm = 2.5;  // Ettus's data sheet of the N200 and N210
+    one.warm_up_ppm = 0.3;    // assumed, as the time constant
+    one.warm_up_s = 60.0;
+    one.walk_ppm = 0.001;  // assumed: 1e-9 from second to second, as a TCXO
+    one.p1db_dbm = 20.0;   // data sheet: 100 mW of output power
+    one.ramp_us = 1.0;  // assumed
+    one.noise_figure_lowest_db = 23.0;  // assumed, as the UBX's behind the same attenuator
+    one.noise_figure_highest_db = 5.0;  // data sheet
+    one.isolation_db = 50.0;  // assumed
+    one.wideband = 1.0;       // the converter takes 100 MHz, behind a filter of 40 MHz that is left out
+    return one;
+}
+
 Profile n210() {
     Profile one{};
     one.name = "n210-sbx";
@@ -81,6 +110,7 @@ Profile n210() {
     one.wires = {"sc16", "sc8"};       // rx_dsp_core_200.cpp:setup
     one.quantises = true;
     one.tx_buffer_samples = 262144;  // usrp2_impl.hpp:USRP2_SRAM_BYTES
+    one.impairments = impairments();
     return one;
 }
 

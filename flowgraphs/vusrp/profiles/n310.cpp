@@ -1,6 +1,8 @@
 // USRP N310: four channels each way, two to a Magnesium daughterboard with an AD9371, on 10 Gigabit Ethernet.
 
+#include <algorithm>
 #include <cmath>
+#include <iterator>
 
 #include "profiles/profile.hpp"
 
@@ -40,6 +42,33 @@ Direction direction(bool tx) {
     return one;
 }
 
+// Typical flaws at 2.4 GHz, with the AD9371's tracking of IQ and DC on.
+medium::Impairments impairments() {
+    medium::Impairments one;
+    // assumed, behind the tracking: an image 50 dB below the signal, a carrier 55 dB below full scale
+    one.tx.iq_gain_db = 0.04;
+    one.tx.iq_phase_deg = 0.25;
+    one.tx.leakage_dbfs = -55.0;
+    one.rx.iq_gain_db = 0.04;  // assumed, as transmitting
+    one.rx.iq_phase_deg = 0.25;
+    one.rx.leakage_dbfs = -75.0;  // assumed
+    // assumed: 0.24 degrees from 100 Hz to 100 MHz
+    const medium::MaskPoint mask[] = {{1e3, -97.0}, {1e4, -101.0}, {1e5, -105.0}, {1e6, -124.0}, {1e7, -145.0}};
+    std::copy(std::begin(mask), std::end(mask), one.tx.mask);
+    std::copy(std::begin(mask), std::end(mask), one.rx.mask);
+    one.tolerance_ppm = 0.1;  // assumed: an OCXO that no GPS receiver steers
+    one.warm_up_ppm = 0.05;   // assumed, as the time constant
+    one.warm_up_s = 120.0;
+    one.walk_ppm = 0.0001;  // assumed: 1e-10 from second to second
+    one.p1db_dbm = 17.0;    // assumed: 2 dB above full scale at the highest gain
+    one.ramp_us = 1.0;  // assumed
+    one.noise_figure_lowest_db = 25.0;  // assumed
+    one.noise_figure_highest_db = 5.8;  // Ettus's data sheet, at 1.8 GHz
+    one.isolation_db = 60.0;  // assumed: transmitters and receivers in compartments of their own
+    one.wideband = 1.0;       // the converter takes 100 MHz
+    return one;
+}
+
 Profile n310() {
     Profile one{};
     one.name = "n310";
@@ -70,6 +99,7 @@ Profile n310() {
     one.wires = {"sc16"};
     one.quantises = true;
     one.tx_buffer_samples = 8192;  // fpga/usrp3/top/n3xx/n310_rfnoc_image_core.yml:buff_size, in octets
+    one.impairments = impairments();
     return one;
 }
 

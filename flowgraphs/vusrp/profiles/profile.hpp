@@ -122,7 +122,7 @@ struct Profile {
     bool quantises;        // to the wire format
     bool pairs_of_chains;  // two channels of one direction and one of the other are refused
     std::size_t tx_buffer_samples;
-    medium::Impairments impairments;  // typical ones
+    medium::Impairments impairments;  // typical ones, each with its source; none on a family without flaws
 };
 
 // All that are declared, by name. Throws std::out_of_range for a name there is not.

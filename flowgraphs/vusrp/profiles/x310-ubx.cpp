@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 
 #include "profiles/profile.hpp"
 
@@ -72,6 +73,34 @@ Direction direction(bool tx) {
     return one;
 }
 
+// Typical flaws at 2.4 GHz, without the files that UHD's calibration programs write.
+medium::Impairments impairments() {
+    medium::Impairments one;
+    // assumed: an image 35 dB below the signal, a carrier 40 dB below full scale
+    one.tx.iq_gain_db = 0.2;
+    one.tx.iq_phase_deg = 1.5;
+    one.tx.leakage_dbfs = -40.0;
+    one.rx.iq_gain_db = 0.2;  // assumed, as transmitting
+    one.rx.iq_phase_deg = 1.5;
+    one.rx.leakage_dbfs = -90.0;  // assumed, behind the FPGA's correction (cores/rx_frontend_core_3000.cpp)
+    // assumed: 0.29 degrees from 100 Hz to 100 MHz, some less than an ADF4350 has
+    const medium::MaskPoint mask[] = {{1e3, -95.0}, {1e4, -99.0}, {1e5, -103.0}, {1e6, -124.0}, {1e7, -144.0}};
+    std::copy(std::begin(mask), std::end(mask), one.tx.mask);
+    std::copy(std::begin(mask), std::end(mask), one.rx.mask);
+    one.tolerance_ppm = 2.5;  // Ettus's data sheet of the X300 and X310, without a GPSDO
+    one.warm_up_ppm = 0.3;    // assumed, as the time constant
+    one.warm_up_s = 60.0;
+    one.walk_ppm = 0.001;  // assumed: 1e-9 from second to second, as a TCXO
+    one.p1db_dbm = 20.0;   // assumed: the output power of 100 mW that boards of that range have
+    one.ramp_us = 1.0;  // assumed
+    // Ettus's performance data of the UBX without corrections
+    one.noise_figure_lowest_db = 23.0;
+    one.noise_figure_highest_db = 3.0;
+    one.isolation_db = 50.0;  // assumed
+    one.wideband = 1.0;       // the converter takes 160 MHz
+    return one;
+}
+
 Profile x310() {
     Profile one{};
     one.name = "x310-ubx";
@@ -100,6 +129,7 @@ Profile x310() {
     one.wires = {"sc16"};  // of the radio block; no other has a converter in the FPGA
     one.quantises = true;
     one.tx_buffer_samples = 16384;  // fpga/usrp3/top/x300/x310_rfnoc_image_core.yml:buff_size, in octets
+    one.impairments = impairments();
     return one;
 }
 

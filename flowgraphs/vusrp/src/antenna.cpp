@@ -196,7 +196,7 @@ void Antenna::follow_flaws(double rate_sps) {
 
 double Antenna::noise_dbm(const Tuned& tuned, double rate_sps) const {
     const double dbm = noise_dbm_hz_ + 10.0 * std::log10(rate_sps);
-    if (!flaws_) return dbm;
+    if (impairments_.noise_figure_highest_db == 0.0) return dbm;
     double lowest_db = 0.0;
     double highest_db = 0.0;
     const Direction& direction = radio_.direction(false);

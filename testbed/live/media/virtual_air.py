@@ -37,7 +37,7 @@ class AirChannel:
 
     def apply(self, side: Side, path: AirPath) -> None:
         """Set the path of frames sent on `side`."""
-        from flowgraphs.levels import path_gain_db
+        from flowgraphs.levels import NOISE_DBM_PER_HZ, path_gain_db
 
         gain_db = path_gain_db(path.snr_db, rate_sps=self._rate_sps, tx_gain_db=self._tx_gain_db, rms=self._rms)
         self._air.set_link(
@@ -48,6 +48,8 @@ class AirChannel:
             taps=path.taps,
             series=path.series,
         )
+        # that of the levels, also for a family with a noise figure of its own: its highest gain then has the plan's SNR
+        self._air.set_receiver(SERIALS[other(side)], noise_dbm_hz=NOISE_DBM_PER_HZ)
 
 
 @contextmanager

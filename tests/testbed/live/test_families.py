@@ -20,6 +20,7 @@ CABLE_DB = -30
 @needs_vusrp
 @pytest.mark.parametrize("family", FAMILIES)
 def test_a_transfer_between_two_devices_of_a_family(family: str, tmp_path: Path) -> None:
+    """With the family's typical flaws, which a device has unless it is opened without."""
     name = air_name()
     with Air.create(name) as air:
         for ends in (("V1", "V2"), ("V2", "V1")):
