@@ -143,6 +143,7 @@ def left_behind(owner: int) -> list[str]:
 
 
 def is_the_sessions(pid: str) -> bool:
-    """Whether a process lives as long as this one: multiprocessing's, once used, and the busy plugin's probe."""
+    """Whether a process lives as long as this one: those of multiprocessing, once used, and the busy plugin's probe."""
     command = Path(f"/proc/{pid}/cmdline").read_bytes()
-    return b"multiprocessing.resource_tracker" in command or os.fsencode(lateness.__file__) in command
+    own = (b"multiprocessing.resource_tracker", b"multiprocessing.forkserver", os.fsencode(lateness.__file__))
+    return any(word in command for word in own)

@@ -4,6 +4,7 @@
 cannot share a process, and a process of its own can be killed). Times are device times counted in samples.
 """
 
+import ctypes
 import multiprocessing
 import os
 from collections.abc import Iterable
@@ -140,7 +141,7 @@ class Radio:
         piece = Piece(got, metadata.error_code.name, at, *(getattr(metadata, flag) for flag in flags))
         return buffer[:, : 2 * got if whole else got], piece
 
-    def collect(self, n: int | None, chunk: int = 4096) -> Samples:
+    def collect(self, n: int | None, chunk: int = 4096, timeout: float = PATIENCE_S) -> Samples:
         """Receive n samples per channel in pieces of `chunk`, or all that a stopped stream has left.
 
         Raises RuntimeError for anything but samples.
@@ -148,7 +149,7 @@ class Radio:
         pieces: list[Samples] = []
         left = n
         while left is None or left:
-            samples, piece = self.recv(chunk if left is None else min(chunk, left))
+            samples, piece = self.recv(chunk if left is None else min(chunk, left), timeout)
             if piece.error != "none":
                 raise RuntimeError(f"recv gave {piece.error} with {left or 'more'} samples to come")
             pieces.append(samples)
@@ -218,7 +219,8 @@ class RadioProcess:
         tx_gain: float = 40.0,
         rx_gain: float = 40.0,
     ) -> None:
-        context = multiprocessing.get_context("spawn")
+        context = multiprocessing.get_context("forkserver")
+        context.set_forkserver_preload(["tests.harness.preloaded_uhd"])
         self._pipe, theirs = context.Pipe()
         serial = len(list(folder.glob("stderr-*")))
         self._stderr = folder / f"stderr-{serial}"
@@ -269,9 +271,13 @@ class RadioProcess:
 
 
 def _serve(pipe: Connection, stderr: Path, radio: tuple[Any, ...]) -> None:
-    os.environ["UHD_MODULE_PATH"] = os.fspath(MODULES)
-    os.environ["UHD_LOG_CONSOLE_LEVEL"] = "warning"
     os.dup2(os.open(stderr, os.O_WRONLY | os.O_CREAT | os.O_APPEND), 2)
+    _answer(pipe, radio)
+    # unlike the end of a forked process, C's exit lets UHD write the rest of its log
+    ctypes.CDLL(None).exit(0)
+
+
+def _answer(pipe: Connection, radio: tuple[Any, ...]) -> None:
     try:
         served = Radio(*radio)
     except RuntimeError as error:
