@@ -93,6 +93,7 @@ inline Profile b2xx(const std::string& product, std::vector<Port> ports) {
     one.device = "B-Series Device";     // b200_impl.cpp:b200_impl
     one.codename = "Sasquatch";
     one.versions = {{"fw_version", "8.0"}, {"fpga_version", "16.0"}};  // b200_impl.hpp: numbers of compatibility
+    one.gpio_banks = {"FP0"};  // b200_impl.cpp:b200_impl
     one.ports = std::move(ports);
     one.rx = ad9361_direction(false);
     one.tx = ad9361_direction(true);

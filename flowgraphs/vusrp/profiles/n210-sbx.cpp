@@ -45,6 +45,7 @@ Direction direction(bool tx) {
     one.bandwidth_hz = {40e6, 40e6};        // db_sbx_common.cpp:sbx_xcvr
     one.default_bandwidth_hz = 40e6;
     one.sensors = {"lo_locked"};
+    one.corrected = true;  // usrp2_impl.cpp:usrp2_impl, frontend control objects
     // cores/rx_dsp_core_200.cpp:get_host_rates, cores/tx_dsp_core_200.cpp:get_host_rates; the link of 125e6 octets/s
     // (usrp2_impl.hpp:USRP2_LINK_RATE_BPS) with two octets a sample allows 1/2
     one.factors = {{512, 260, 4}, {256, 130, 2}, {128, 2, 1}};

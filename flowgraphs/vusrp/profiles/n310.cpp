@@ -77,6 +77,7 @@ Profile n310() {
     one.board = "ni-n3xx-";              // mpmd/mpmd_prop_tree.cpp: the name of the host in the device
     one.eeprom = {{"product", "n310"}, {"type", "n3xx"}};
     one.versions = {{"mpm_version", "4.3"}, {"fpga_version", "8.1"}};  // n3xx.py:N3XX_FPGA_COMPAT
+    one.gpio_banks = {"FP0"};  // magnesium_constants.hpp:MAGNESIUM_FPGPIO_BANK
     one.ports = {{"A", "0", "Magnesium", "Magnesium"},
                  {"A", "1", "Magnesium", "Magnesium"},
                  {"B", "0", "Magnesium", "Magnesium"},

@@ -56,6 +56,7 @@ struct Direction {
     double default_bandwidth_hz;
     std::vector<std::string> sensors;      // of a front end
     std::vector<std::string> corrections;  // accepted: paths below the front end that take true or false
+    bool corrected = false;  // balance and offset of I and Q can be set, for each board
 
     std::vector<Factors> factors;
     int halfbands;      // filters that each take a factor of 2; a factor that is left odd is warned of. 0: no warning
@@ -104,6 +105,7 @@ struct Profile {
     std::string codename;  // empty: no such node
     std::vector<std::pair<std::string, std::string>> eeprom;    // of the mainboard, besides name and serial number
     std::vector<std::pair<std::string, std::string>> versions;  // nodes of the mainboard
+    std::vector<std::string> gpio_banks;
     std::vector<Port> ports;
     Direction rx;
     Direction tx;

@@ -61,6 +61,7 @@ Direction direction(bool tx) {
     one.bandwidth_hz = {160e6, 160e6};  // db_ubx.cpp:ubx_xcvr
     one.default_bandwidth_hz = 160e6;
     one.sensors = {"lo_locked"};
+    one.corrected = true;  // x300_radio_control.cpp, its constructor
     // rfnoc/ddc_block_control.cpp, duc_block_control.cpp: 2^0 to 2^2 times 1 to 255, of three half-bands and the limit of
     // fpga/usrp3/top/x300/x310_rfnoc_image_core.v
     one.factors = {{1020, 512, 4}, {510, 256, 2}, {255, 1, 1}};
@@ -109,6 +110,7 @@ Profile x310() {
     one.codename = "Yetti";
     one.eeprom = {{"product", "30818"}, {"revision", "11"}};  // x300/x300_regs.hpp:X310_USRP_PCIE_SSID_ADC_18
     one.versions = {{"fw_version", "6.0"}, {"fpga_version", "39.0"}};  // x300/x300_fw_common.h: compatibility
+    one.gpio_banks = {"FP0"};  // x300_radio_control.cpp:get_gpio_banks
     one.ports = {{"A", "0", "UBX RX", "UBX TX"}, {"B", "0", "UBX RX", "UBX TX"}};
     one.rx = direction(false);
     one.tx = direction(true);

@@ -62,6 +62,10 @@ void Antenna::hear(const Grid& grid, std::int64_t tick, std::size_t n, Sample* o
         } else {
             for (std::size_t i = 0; i < 2 * piece; ++i) parts[i] = std::clamp(parts[i] * scale, -1.0f, 1.0f);
         }
+        if (tuned.offset != Sample()) {
+            for (std::size_t i = 0; i < piece; ++i) out[i] -= tuned.offset;
+        }
+        balance(tuned.balance, piece, out);
         tick += static_cast<std::int64_t>(piece);
         out += piece;
         n -= piece;
@@ -150,14 +154,15 @@ Antenna::Stretch& Antenna::stretch_of(Transmitter& transmitter, std::size_t& str
     return stretch;
 }
 
-// A carrier leaks since the device's first burst, at any sample rate.
+// A carrier leaks, and an offset is sent, since the device's first burst, at any sample rate.
 void Antenna::collect_leakage(std::size_t slot, std::size_t channel, const Hearing& hearing, std::size_t& stretches) {
     Transmitter& transmitter = transmitters_[slot][channel];
     const Slot& other = radio_.air().header().slots[slot];
     const TxChannel& tx = other.tx[channel];
-    if (transmitter.leakage == Sample() || tx.first_ns == kNever) return;
-    const Grid grid{hearing.grid.rate_sps, other.ppm};
+    if (tx.first_ns == kNever) return;
     const Tuned tuned = tuned_at(tx.tunings, hearing.grid.ns_of(hearing.tick));
+    if (transmitter.leakage == Sample() && tuned.offset == Sample()) return;
+    const Grid grid{hearing.grid.rate_sps, other.ppm};
     const medium::Path* way =
         path(transmitter.paths, transmitter.name, transmitter.link, tuned.freq_hz, grid.ppm, hearing, 1.0);
     if (way == nullptr) return;
@@ -174,9 +179,9 @@ void Antenna::collect_leakage(std::size_t slot, std::size_t channel, const Heari
             at.until_ns == kNever ? needs.end : std::min(needs.end, grid.first_tick_at(at.until_ns));
         if (std::abs(at.freq_hz - hearing.freq_hz) <= hearing.grid.rate_sps / 2) {
             Stretch& stretch = stretch_of(transmitter, stretches, at.freq_hz, grid.ppm, nullptr);
-            stretch.leakage = transmitter.leakage;
             stretch.rotation = transmitter.rotation ? &*transmitter.rotation : nullptr;
-            stretch.spans.push_back({first, until, 0, static_cast<float>(amplitude(at.full_scale_dbm))});
+            stretch.spans.push_back({first, until, 0, static_cast<float>(amplitude(at.full_scale_dbm)), {},
+                                     transmitter.leakage + at.offset});
         }
         first = until;
     }
@@ -258,7 +263,8 @@ void Antenna::collect(std::size_t slot, std::size_t channel, const Hearing& hear
                 Stretch& stretch = stretch_of(transmitter, stretches, at.freq_hz, grid.ppm,
                                               radio_.air().samples(slot, channel));
                 stretch.outside = !within;
-                stretch.spans.push_back({first, until, position, static_cast<float>(amplitude(at.full_scale_dbm))});
+                stretch.spans.push_back({first, until, position, static_cast<float>(amplitude(at.full_scale_dbm)),
+                                          at.balance, {}});
             }
             first = until;
         }
@@ -330,7 +336,7 @@ const Sample* Antenna::Stretch::read(std::int64_t tick, std::size_t n, Sample* s
         if (silent) std::fill_n(scratch, n, Sample());
         silent = false;
         if (ring == nullptr) {
-            std::fill(scratch + (first - tick), scratch + (last - tick), leakage * span.amplitude);
+            std::fill(scratch + (first - tick), scratch + (last - tick), span.leakage * span.amplitude);
             if (rotation != nullptr) {
                 rotation->turn(first, static_cast<std::size_t>(last - first), freq_hz, 1.0, scratch + (first - tick));
             }
@@ -342,6 +348,7 @@ const Sample* Antenna::Stretch::read(std::int64_t tick, std::size_t n, Sample* s
             const Sample* from = ring + position % kRingSamples;
             const std::size_t run = std::min(left, kRingSamples - position % kRingSamples);
             for (std::size_t i = 0; i < run; ++i) to[i] = from[i] * span.amplitude;
+            balance(span.balance, run, to);
             to += run;
             position += run;
             left -= run;

@@ -49,12 +49,13 @@ private:
             std::int64_t begin, end;  // ticks
             std::uint64_t first;      // position of `begin` in the ring
             float amplitude;
+            Sample balance;
+            Sample leakage;
         };
 
         double freq_hz = 0.0;
         double ppm = 0.0;
         const Sample* ring = nullptr;  // null: the leakage of the carrier
-        Sample leakage;
         medium::Rotation* rotation = nullptr;
         bool outside = false;  // of the receiver's band
         std::vector<Span> spans;

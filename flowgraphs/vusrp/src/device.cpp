@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <complex>
 #include <numeric>
 #include <set>
 #include <utility>
@@ -166,6 +167,9 @@ void Device::add_mboard() {
     const Link& link = radio_->link();
     if (link.octets_per_second > 0.0) _tree->create<double>(kMboard / "link_max_rate").set(link.octets_per_second);
     if (link.usb_version > 0) _tree->create<int>(kMboard / "usb_version").set(link.usb_version);
+    for (const std::string& bank : profile().gpio_banks) {
+        add_gpio(_tree, kMboard / "gpio" / bank, [this] { return activity(); });
+    }
     // Every time source has the air's whole seconds.
     add_source("clock", "internal", profile().clock_sources, [this](const std::string& source) {
         radio_->set_external_reference(source != "internal");
@@ -250,6 +254,7 @@ void Device::add_dboards() {
                     .set(eeprom);
                 _tree->create<std::string>(codec / "name").set(direction.codec);
                 _tree->create<int>(codec / "gains");  // none: the front ends have them
+                if (direction.corrected) add_corrections(tx, channel, kMboard / (prefix(tx) + "_frontends") / board);
             }
             add_dsp(tx, channel);
             add_front_end(tx, channel);
@@ -321,6 +326,20 @@ void Device::add_gain(bool tx, std::size_t channel, const fs_path& path, const G
             elements[index] = db;
             radio_->set_gain_db(tx, channel, std::accumulate(elements.begin(), elements.end(), 0.0));
         });
+}
+
+// The FPGA's, which each daughterboard has once.
+void Device::add_corrections(bool tx, std::size_t channel, const fs_path& path) {
+    using Value = std::complex<double>;
+    _tree->create<meta_range_t>(path / "dc_offset/range").set(meta_range_t(-1.0, 1.0));
+    auto& offset = _tree->create<Value>(path / "dc_offset/value").set(Value());
+    auto& balance = _tree->create<Value>(path / "iq_balance/value").set(Value());
+    const auto correct = [this, tx, channel, &offset, &balance](const Value&) {
+        radio_->set_correction(tx, channel, Sample(balance.get()), Sample(offset.get()));
+    };
+    offset.add_coerced_subscriber(correct);
+    balance.add_coerced_subscriber(correct);
+    if (!tx) _tree->create<bool>(path / "dc_offset/enable").set(true);
 }
 
 void Device::add_dsp(bool tx, std::size_t channel) {
@@ -398,17 +417,28 @@ std::vector<std::size_t> Device::front_ends(bool tx, const uhd::stream_args_t& a
     return found;
 }
 
-// A command for one channel is one for the streamer that begins with it.
+// A command for one channel is one for the streamer that begins with it. A channel without a streamer takes it, too, as
+// programs command all channels and stream on one; its samples go nowhere.
 void Device::issue_stream_cmd(std::size_t channel, const stream_cmd_t& command) {
-    std::vector<std::shared_ptr<RxStream>> streams;
-    {
-        const std::lock_guard lock(mutex_);
-        streams = living(rx_streams_);
-    }
+    const auto streams = rx_streams();
+    if (streams.empty()) throw uhd::runtime_error("vusrp has no receive streamer yet");
     const auto found =
         std::find_if(streams.rbegin(), streams.rend(), [&](const auto& one) { return one->has(channel); });
-    if (found == streams.rend()) throw uhd::runtime_error("vusrp has no receive streamer for that channel yet");
-    if ((*found)->first_channel() == channel) (*found)->issue_stream_cmd(command);
+    if (found != streams.rend() && (*found)->first_channel() == channel) (*found)->issue_stream_cmd(command);
+}
+
+// Of the first front end, whose state moves the pins of a front panel.
+Activity Device::activity() {
+    const auto first = [](const auto& stream) { return stream->has(0) && stream->busy(); };
+    const auto receivers = rx_streams();
+    const auto transmitters = tx_streams();
+    return {std::any_of(receivers.begin(), receivers.end(), first),
+            std::any_of(transmitters.begin(), transmitters.end(), first)};
+}
+
+std::vector<std::shared_ptr<RxStream>> Device::rx_streams() {
+    const std::lock_guard lock(mutex_);
+    return living(rx_streams_);
 }
 
 std::vector<std::shared_ptr<TxStream>> Device::tx_streams() {

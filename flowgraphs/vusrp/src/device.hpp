@@ -2,7 +2,7 @@
 //
 // Read first: host/lib/usrp/multi_usrp.cpp of UHD, whose paths these are.
 //
-// Left out, and not in the tree: GPIO, LO sharing, AGC, corrections of DC offset and IQ balance, calibrated power.
+// Left out, and not in the tree: LO sharing, AGC, the automatic correction of DC offset, calibrated power.
 
 #pragma once
 
@@ -17,6 +17,7 @@
 #include <string>
 #include <vector>
 
+#include "gpio.hpp"
 #include "radio.hpp"
 #include "rx_stream.hpp"
 #include "tx_stream.hpp"
@@ -43,6 +44,7 @@ private:
                     std::function<void(const std::string&)> select);
     void add_front_end(bool tx, std::size_t channel);
     void add_gain(bool tx, std::size_t channel, const uhd::fs_path& path, const GainElement& element);
+    void add_corrections(bool tx, std::size_t channel, const uhd::fs_path& path);
     void add_dsp(bool tx, std::size_t channel);
     void tune(bool tx, std::size_t channel);
     const Profile& profile() const { return radio_->profile(); }
@@ -50,7 +52,9 @@ private:
     void prepare(bool tx, const std::vector<std::size_t>& channels);
     std::vector<std::size_t> front_ends(bool tx, const uhd::stream_args_t& args) const;
     void issue_stream_cmd(std::size_t channel, const uhd::stream_cmd_t& command);
+    std::vector<std::shared_ptr<RxStream>> rx_streams();
     std::vector<std::shared_ptr<TxStream>> tx_streams();
+    Activity activity();
 
     std::shared_ptr<Radio> radio_;
     // Of each channel, receiving and transmitting: the local oscillator, and the elements of the gain.

@@ -24,7 +24,7 @@
 namespace fadelab {
 
 constexpr std::uint64_t kMagic = 0x72696162616c6566u;  // "felabair"
-constexpr std::uint32_t kVersion = 5;
+constexpr std::uint32_t kVersion = 6;
 
 constexpr std::size_t kDevices = 8;
 constexpr std::size_t kChannels = 4;  // of each direction of a device, at most
@@ -52,12 +52,14 @@ struct Segment {
     std::atomic<std::int64_t> length;  // grows while samples come
 };
 
-// A frequency and gain that hold from a moment on.
+// A frequency, gain and corrections of I and Q that hold from a moment on.
 struct Tuning {
     std::int64_t at_ns;  // not before the entry before
     double freq_hz;
     double gain_db;
     double full_scale_dbm;  // of a sample of amplitude 1 at this gain, at the antenna
+    Sample balance;         // its parts times I are added to I and Q
+    Sample offset;          // a transmitter adds it, a receiver takes it away before
 };
 
 struct Tunings {

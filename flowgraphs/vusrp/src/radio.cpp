@@ -138,6 +138,13 @@ void Radio::set_gain_db(bool tx, std::size_t channel, double gain_db) {
     tuner.set_gain_db(gain_db, full_scale_dbm, command_ns(earliest_ns(tx, channel)));
 }
 
+void Radio::set_correction(bool tx, std::size_t channel, Sample balance, Sample offset) {
+    Tuner& tuner = *tuners_[tx][channel];
+    air_.sleep_until(tuner.room_ns());
+    const std::lock_guard lock(mutex_);
+    tuner.set_correction(balance, offset, command_ns(earliest_ns(tx, channel)));
+}
+
 uhd::time_spec_t Radio::now() {
     std::unique_lock lock(mutex_);
     if (command_time_) {

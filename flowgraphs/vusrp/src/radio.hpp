@@ -68,6 +68,7 @@ public:
 
     void set_freq_hz(bool tx, std::size_t channel, double freq_hz);
     void set_gain_db(bool tx, std::size_t channel, double gain_db);
+    void set_correction(bool tx, std::size_t channel, Sample balance, Sample offset);
 
     // Device time. While a command time is set, frequencies and gains change and the time is read at that time.
     uhd::time_spec_t now();

@@ -52,6 +52,11 @@ bool RxStream::has(std::size_t channel) const {
     return std::find(channels_.begin(), channels_.end(), channel) != channels_.end();
 }
 
+bool RxStream::busy() {
+    const std::lock_guard lock(mutex_);
+    return active_.has_value();
+}
+
 std::size_t RxStream::recv(const buffs_type& buffs, std::size_t nsamps_per_buff, rx_metadata_t& metadata,
                            double timeout, bool one_packet) {
     std::unique_lock lock(mutex_);

@@ -47,6 +47,7 @@ public:
 #endif
 
     bool has(std::size_t channel) const;
+    bool busy();  // a command is being carried out
     std::size_t first_channel() const { return channels_.front(); }
 
 private:

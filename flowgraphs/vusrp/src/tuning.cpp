@@ -12,7 +12,7 @@ constexpr std::uint64_t kQueued = kTunings / 2;
 
 Tuner::Tuner(Tunings& tunings, double freq_hz, double gain_db, double full_scale_dbm, std::int64_t now_ns)
     : tunings_(tunings) {
-    append({0, freq_hz, gain_db, full_scale_dbm}, now_ns);
+    append({0, freq_hz, gain_db, full_scale_dbm, {}, {}}, now_ns);
 }
 
 void Tuner::set_freq_hz(double freq_hz, std::int64_t at_ns) {
@@ -25,6 +25,13 @@ void Tuner::set_gain_db(double gain_db, double full_scale_dbm, std::int64_t at_n
     Tuning tuning = newest();
     tuning.gain_db = gain_db;
     tuning.full_scale_dbm = full_scale_dbm;
+    append(tuning, at_ns);
+}
+
+void Tuner::set_correction(Sample balance, Sample offset, std::int64_t at_ns) {
+    Tuning tuning = newest();
+    tuning.balance = balance;
+    tuning.offset = offset;
     append(tuning, at_ns);
 }
 
@@ -51,6 +58,8 @@ Tuned tuned_at(const Tunings& tunings, std::int64_t ns) {
         found.freq_hz = tuning.freq_hz;
         found.gain_db = tuning.gain_db;
         found.full_scale_dbm = tuning.full_scale_dbm;
+        found.balance = tuning.balance;
+        found.offset = tuning.offset;
         if (tuning.at_ns <= ns) break;
         found.until_ns = tuning.at_ns;
     }

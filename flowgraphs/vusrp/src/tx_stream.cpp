@@ -45,6 +45,12 @@ bool TxStream::has(std::size_t channel) const {
     return std::find(channels_.begin(), channels_.end(), channel) != channels_.end();
 }
 
+bool TxStream::busy() {
+    const std::lock_guard lock(mutex_);
+    report_locked();
+    return !bursts_.empty() && bursts_.front().grid.ns_of(bursts_.front().start_tick) <= radio_->air().now_ns();
+}
+
 void TxStream::replace() {
     const std::lock_guard lock(mutex_);
     if (!replaced_) leave_open_burst();

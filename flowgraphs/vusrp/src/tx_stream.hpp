@@ -45,6 +45,7 @@ public:
 #endif
 
     bool has(std::size_t channel) const;
+    bool busy();  // a burst is on the air
     // Makes the messages that are due; returns the time of the next one (kNever: unknown).
     std::int64_t report();
     // Hands the channels over to another streamer.
