@@ -4,8 +4,6 @@ import importlib.util
 import itertools
 import os
 import shutil
-import subprocess
-import sys
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
@@ -17,11 +15,10 @@ from numpy.typing import NDArray
 from flowgraphs.air import LIBRARY, Air
 from tests.harness.medium import Medium, build
 from tests.harness.radio_process import MODULES, RadioProcess
+from tests.harness.uhd_programs import Program, completed, verdict
 
 #: a second of samples, from a call to the time it names: calls of other processes on a busy machine come before that
 LEAD = 1_000_000
-
-EXAMPLES = Path("/usr/libexec/uhd/examples")
 
 _numbers = itertools.count()
 
@@ -112,28 +109,28 @@ def live_bench(air_name: str, uhd_modules: Path, tmp_path: Path) -> Iterator[Ben
 class Programs:
     def __init__(self, modules: Path, folder: Path, air: str) -> None:
         self.args = f"type=vusrp,air={air}"
-        self._folder = folder
         self.environment = {**os.environ, "UHD_MODULE_PATH": os.fspath(modules)}
+        self._folder = folder
+        self._modules = modules
 
     def run(self, *command: str, code: int = 0) -> str:
         """Return what a program writes on either output; it must end with `code`."""
-        name = str(EXAMPLES / command[0]) if (EXAMPLES / command[0]).exists() else shutil.which(command[0])
-        if name is None:
+        try:
+            done = completed(command, self._folder, self._modules)
+        except FileNotFoundError:
             pytest.skip(f"{command[0]} is not installed")
-        start = [sys.executable, name] if name.endswith(".py") else [name]
-        done = subprocess.run(
-            [*start, *command[1:]],
-            cwd=self._folder,
-            env=self.environment,
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            timeout=60,
-            check=False,
-        )
         output = done.stdout + done.stderr
         assert done.returncode == code, output
         return output
+
+    def check(self, program: Program, profile: str) -> None:
+        """Let a program end as the table says for a device of this family."""
+        words = program.words(f"{self.args},profile={profile}", profile)
+        try:
+            done = completed(words, self._folder, self._modules, program.keys)
+        except FileNotFoundError:
+            pytest.skip(f"{program.name} is not installed")
+        assert verdict(program, profile, done) is None
 
 
 @pytest.fixture

@@ -3,12 +3,15 @@
 import itertools
 import re
 import subprocess
+from contextlib import closing
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from tests.vusrp.conftest import EXAMPLES, Programs
+from flowgraphs.air import Air, Chain, Impairments
+from tests.harness.uhd_programs import EXAMPLES, PROGRAMS, RATES, Program
+from tests.vusrp.conftest import Programs
 
 pytestmark = [pytest.mark.realtime, pytest.mark.light]
 
@@ -60,30 +63,37 @@ def test_a_loopback_hears_its_own_tone(programs: Programs, tmp_path: Path) -> No
     assert spectrum[25_000] == pytest.approx(0.5, rel=0.01)  # +20 dBm less 60 dB is full scale
 
 
-#: commands, and what they say besides
-PROGRAMS = {
-    "tx_waveforms --args ARGS --rate 1e6 --freq 1e9 --nsamps 300000": "",
-    "tx_bursts --args ARGS --rate 1e6 --freq 1e9 --nsamps 5000": "",
-    "tx_timed_samples --args ARGS": "",
-    "rx_timed_samples --args ARGS": "",
-    "rx_multi_samples --args ARGS --channels 0,1": "",
-    "latency_test --args ARGS --nruns 30": "",
-    "test_pps_input --args ARGS": "",
-    "usrp_list_sensors --args ARGS": "",
-    "rx_samples_c -a ARGS -o iq -n 100000": "",
-    "python/rx_to_file.py -a ARGS -o iq.npy -f 1e9 -r 1e6 -d 0.2 -c 0": "",
-    "python/benchmark_rate.py --args ARGS --rx_rate 1e6 --tx_rate 1e6 --duration 1": "",
-    "uhd_rx_cfile -a ARGS -f 1e9 --samp-rate 1e6 -N 200000 iq": "",
-    "test_messages --args ARGS --ntests 12 --test-chain": r"(\d+ successes, +0 failures.*){5}",
-    "test_timed_commands --args ARGS": "time 1: 0.000000 us.* actual and expected time delta: 0.000000 us",
-}
+def _profiles(number: int, program: Program) -> list[str]:
+    """A family on which the program passes and one that refuses it; `benchmarks.uhd_programs` takes all."""
+    families = list(RATES)[number % len(RATES) :] + list(RATES)[: number % len(RATES)]
+    passing = [profile for profile in families if program.reason(profile) is None]
+    refusing = [profile for profile in families if program.reason(profile)]
+    return passing[:1] + refusing[:1]
 
 
-@pytest.mark.parametrize(("command", "says"), PROGRAMS.items(), ids=[Path(line.split()[0]).name for line in PROGRAMS])
-def test_a_program_ends_well(programs: Programs, command: str, says: str) -> None:
-    said = programs.run(*[programs.args if word == "ARGS" else word for word in command.split()])
-    assert "Traceback" not in said
-    assert re.search(says, said, re.DOTALL)
+@pytest.mark.parametrize(
+    ("program", "profile"),
+    [
+        pytest.param(program, profile, id=f"{Path(program.name).name}-{profile}")
+        for number, program in enumerate(PROGRAMS)
+        for profile in _profiles(number, program)
+    ],
+)
+def test_program_on_family(programs: Programs, program: Program, profile: str) -> None:
+    programs.check(program, profile)
+
+
+def test_calibration_finds_the_image_of_a_transmitter_and_removes_it(programs: Programs, air_name: str) -> None:
+    """0.4 dB and 2 degrees of imbalance are an image 30.6 dB below the tone."""
+    with closing(Air.create(air_name, clock="lockstep", wait_streams=1)) as air:
+        air.set_impairments("*", Impairments(tx=Chain(iq_gain_db=0.4, iq_phase_deg=2.0)))
+        [calibration] = [one for one in PROGRAMS if one.name == "uhd_cal_tx_iq_balance"]
+        said = programs.run(*calibration.words(f"{programs.args},profile=x310-ubx", "x310-ubx"))
+    found = re.search(r"best suppression ([\d.]+) dB, corrected ([\d.]+) dB", said)
+    assert found, said
+    best_db, corrected_db = map(float, found.groups())
+    assert best_db > 55
+    assert best_db - corrected_db == pytest.approx(30.6, abs=0.2)
 
 
 def test_the_old_name_of_the_airs_clock_is_told_once_with_the_new_one(programs: Programs) -> None:
