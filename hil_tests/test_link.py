@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from hil_tests.bench import Bench, frames
+from hil_tests.conftest import Figures
 from hil_tests.odds import highest_per, most_lost_for_good
 from telemetry.parquet import read_records
 from testbed.results.summary import Summary
@@ -65,7 +66,7 @@ def transfers(bench: Bench, snr_db: Mapping[float, float]) -> Mapping[float, Sum
 
 
 @pytest.mark.parametrize("per", PERS)
-def test_slacp_recovers_what_the_radio_loses(transfers: Mapping[float, Summary], per: float) -> None:
+def test_slacp_recovers_what_the_radio_loses(transfers: Mapping[float, Summary], figures: Figures, per: float) -> None:
     """It fails by chance less than once in 10^6 runs, wherever the calibration has led."""
     result = transfers[per]
     link = result.link["up"]
@@ -80,11 +81,12 @@ def test_slacp_recovers_what_the_radio_loses(transfers: Mapping[float, Summary],
     # none of some 500 frames at what the calibration makes of 0.05: 1e-7; none of some 50 repaired at 0.2: far less
     assert link.corruption_losses > 0 or per < 0.05
     assert link.fec_repairs > 0 or per < 0.2
-    assert link.residual_losses <= worst
+    figures.check("goodput", result.goodput_bps / 1e6, "Mbit/s")
+    figures.check("packets lost for good", link.residual_losses, most=worst)
 
 
 def test_slacp_beats_a_link_that_repairs_nothing(
-    bench: Bench, snr_db: Mapping[float, float], transfers: Mapping[float, Summary]
+    bench: Bench, figures: Figures, snr_db: Mapping[float, float], transfers: Mapping[float, Summary]
 ) -> None:
     """Where a fifth of the frames is lost: by a factor of eight (docs/measurements.md), which luck does not make up."""
     per = max(PERS)
@@ -96,7 +98,7 @@ def test_slacp_beats_a_link_that_repairs_nothing(
     print(f"PER {bare.link['up'].per:.3f}, {bare.goodput_bps / 1e6:.2f} Mbit/s without SLACP")
     assert bare.intact
     assert bare.link["up"].corruption_losses > 0
-    assert transfers[per].goodput_bps > bare.goodput_bps
+    figures.check("goodput over that of a bare link", transfers[per].goodput_bps / bare.goodput_bps, least=1.0)
 
 
 def test_a_long_transfer_arrives_as_it_was_sent(bench: Bench) -> None:
