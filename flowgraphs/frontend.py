@@ -48,8 +48,8 @@ _GUARD_US = 10.0
 #: burst's last sample has gone in (radio_200/radio_legacy.v: `run_tx`).
 _FILTER_SAMPLES = 32
 _POLL_S = 0.05
-#: samples of about this duration come at a time from a receiver
-_LOT_S = 2e-3
+#: a device's packets are that long, and longer at low rates
+_PACKET_S = 1e-3
 #: gr-uhd's default, after which the source asks again
 _RECEIVE_TIMEOUT_S = 0.1
 #: after this time without samples the radio counts as stopped
@@ -115,6 +115,30 @@ class RadioSettings:
     tx_gain_db: float | None = None
     rx_gain_db: float | None = None
     options: FrontEndOptions = FrontEndOptions()
+    #: samples of about this duration come at a time from the receiver
+    lot_s: float = 2e-3
+
+    @property
+    def lot(self) -> int:
+        """Samples that come at a time: a power of two, so that the lots of PHYs fit in."""
+        return 1 << max(round(math.log2(self.rate_sps * self.lot_s)), 6 if self.quick else 8)
+
+    @property
+    def quick(self) -> bool:
+        """Whether lots are shorter than a device's packets may be."""
+        return self.lot_s < _PACKET_S
+
+    def receive_args(self) -> str:
+        """Return the receiver's stream arguments: packets as short as the lots, unless the options have a length."""
+        given = self.options.stream_args
+        short = f"spp={self.lot}" if self.quick and "spp=" not in given else ""
+        return ",".join(filter(None, (given, short)))
+
+    def send_args(self) -> str:
+        """Return the transmitter's stream arguments: a burst that came too late is left out as a whole."""
+        given = self.options.stream_args
+        whole = "underflow_policy=next_burst" if self.quick and "underflow_policy=" not in given else ""
+        return ",".join(filter(None, (given, whole)))
 
     def argument(self, name: str) -> str | None:
         """Return a device argument, or None."""
@@ -191,10 +215,11 @@ class _Half:
         gain_db: float | None,
         antenna: str | None,
         subdevice: str | None,
+        stream_args: str,
     ) -> None:
         self._settings, self._hz = settings, hz
         uhd, options = _uhd(), settings.options
-        stream = uhd.stream_args(cpu_format="fc32", channels=[options.channel], args=options.stream_args)
+        stream = uhd.stream_args(cpu_format="fc32", channels=[options.channel], args=stream_args)
         try:
             with _looking_for_devices():
                 block = self.block = make(uhd, _device_args(settings), stream)
@@ -269,11 +294,11 @@ class Receiver(_Half):
             settings.rx_gain_db,
             options.rx_antenna,
             options.rx_subdevice,
+            settings.receive_args(),
         )
         # by default every packet of the device, of 0.1 to 1 ms, wakes all blocks behind the source
         self.block.set_recv_timeout(_RECEIVE_TIMEOUT_S, False)
-        # a power of two, so that the lots of PHYs fit in
-        self.block.set_max_noutput_items(1 << max(round(math.log2(settings.rate_sps * _LOT_S)), 8))
+        self.block.set_max_noutput_items(settings.lot)
         gains = self.block.get_gain_range()
         self.gain_range_db: tuple[float, float] = gains.start(), gains.stop()
 
@@ -296,6 +321,7 @@ class Transmitter(_Half):
             settings.tx_gain_db,
             options.tx_antenna,
             options.tx_subdevice,
+            settings.send_args(),
         )
 
 

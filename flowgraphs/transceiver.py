@@ -4,6 +4,9 @@
                                                          ├──────► sample meter (unless the receiver is one)
                                                          └──────► file (when recording)
 
+With `access` the stations share a carrier: a block for listen before talk takes the transmitter's bursts and the
+source's samples on their way.
+
 Rules kept: GNU Radio runs the blocks in threads of their own; those of this file and of PHY `ofdm` run no Python there.
 A caller uses `send` and `receive`, which return at once, and waits on `fileno()`; it never blocks on the radio.
 Overflows, underflows and late samples of a device are counted.
@@ -22,9 +25,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pmt
 from gnuradio import blocks, gr
 from numpy.typing import NDArray
 
+from flowgraphs.access import AccessCounts, AccessOptions
 from flowgraphs.failures import failed_thread
 from flowgraphs.frontend import LostRadioError, RadioSettings, Receiver, Transmitter, end
 from flowgraphs.gaps import Lost, SampleGaps
@@ -55,7 +60,7 @@ class Transceiver(gr.top_block):
     """A running radio station; `start()` is GNU Radio's, `close()` ends it.
 
     With `record`, the received samples are kept as a SigMF recording of that name; its metadata are written when the
-    station closes, with `phy_options`, the arguments of the PHY.
+    station closes, with `phy_options`, the arguments of the PHY. `seed` is that of the backoff of `access`.
     Raises FrontEndError, PhyError and, when closing, RecordingError.
     """
 
@@ -66,6 +71,8 @@ class Transceiver(gr.top_block):
         *,
         record: Path | None = None,
         phy_options: Mapping[str, Any] | None = None,
+        access: AccessOptions | None = None,
+        seed: int = 1,
     ) -> None:
         gr.top_block.__init__(self, "station", catch_exceptions=False)
         self.settings = settings
@@ -86,14 +93,24 @@ class Transceiver(gr.top_block):
         self._modem = transmitter, receiver
         self.msg_connect((self._box, "send"), (transmitter, "frames"))
         head, tail = self._guard = settings.guard()
+        bursts = transmitter
         if head or tail:
-            self.connect(transmitter, native().burst_guard(head, tail), self.tx.block)
-        else:
-            self.connect(transmitter, self.tx.block)
-        self.connect(self.rx.block, receiver)
+            bursts = native().burst_guard(head, tail)
+            self.connect(transmitter, bursts)
+        heard: Any = self.rx.block
+        self._access: Any = None if access is None else _access_block(access, settings.rate_sps, seed)
+        if access is not None:
+            self.connect(bursts, (self._access, 0))
+            self.connect(heard, (self._access, 1))
+            bursts, heard = (self._access, 0), (self._access, 1)
+            if access.preamble and _has_port(receiver, "busy"):
+                self.msg_connect((receiver, "busy"), (self._access, "busy"))
+            self.msg_connect((self._access, "departed"), (self._box, "departed"))
+        self.connect(bursts, self.tx.block)
+        self.connect(heard, receiver)
         self.msg_connect((receiver, "frames"), (self._box, "received"))
         if self._meter is not receiver:
-            self.connect(self.rx.block, self._meter)
+            self.connect(heard, self._meter)
         self.msg_connect((self.tx.block, "async_msgs"), (self._box, "events"))
         self._record = record
         self._phy_options = phy_options
@@ -106,7 +123,7 @@ class Transceiver(gr.top_block):
         self._started = datetime.now(UTC)
         if record is not None:
             self._file = blocks.file_sink(gr.sizeof_gr_complex, str(data_path(record)), False)
-            self.connect(self.rx.block, self._file)
+            self.connect(heard, self._file)
 
     def run_in_real_time(self, priority: int) -> None:
         """Give the threads that the device waits for a real-time priority (SCHED_RR; 1 to 99); after `start()`.
@@ -115,7 +132,11 @@ class Transceiver(gr.top_block):
         Raises PermissionError.
         """
         # not `set_thread_priority`, which keeps a thread's scheduling policy
-        waited_for = (self._modem[0], self.tx.block, self.rx.block)
+        waited_for = [self._modem[0], self.tx.block, self.rx.block]
+        if self._access is not None:
+            # others on the carrier wait for them, too, and not for the thread of this call
+            waited_for.append(self._access)
+            priority += 1
         # GNU Radio's name of a block's thread, cut to the kernel's limit
         names = {f"{block.name()}{block.unique_id()}"[:15] for block in waited_for}
         threads = _threads()
@@ -188,6 +209,29 @@ class Transceiver(gr.top_block):
         bursts: int = self._box.acknowledged
         return bursts
 
+    def departed(self) -> int:
+        """Return the number of frames that have left with a channel access."""
+        frames: int = self._box.departed
+        return frames
+
+    def access_counts(self) -> AccessCounts:
+        """Return the counters of the channel accesses; only with `access`."""
+        return AccessCounts(*self._access.counts)
+
+    def forget_noise(self) -> None:
+        """Measure the carrier's noise anew, after a change of gain; only with `access`."""
+        self._access.forget_noise()
+
+    def take_spans(self) -> list[tuple[float, float]]:
+        """Return begin and end, by the device's clock (s), of the accesses since the last call; only with `access`."""
+        spans: list[tuple[float, float]] = self._access.take_spans()
+        return spans
+
+    def take_lag_s(self) -> float:
+        """Return the most that received samples came late for access since the last call; only with `access`."""
+        lag_s: float = self._access.take_lag_s()
+        return lag_s
+
     def _take_gaps(self) -> None:
         # the device tags its first sample, and the first one after every gap, with the time
         for sample, at_s in self._meter.beginnings(self._gaps.count + 1):
@@ -234,6 +278,28 @@ class Transceiver(gr.top_block):
                 phy_options=self._phy_options,
                 frames=self._frames,
             )
+
+
+def _access_block(access: AccessOptions, rate_sps: float, seed: int) -> Any:
+    return native().channel_access(
+        rate_sps,
+        defer_us=access.defer_us,
+        slot_us=access.slot_us,
+        lead_us=access.lead_us,
+        turnaround_us=access.turnaround_us,
+        occupancy_us=access.occupancy_ms * 1e3,
+        window=access.window,
+        yield_slots=access.yield_slots,
+        threshold_db=access.threshold_db,
+        seed=seed,
+    )
+
+
+def _has_port(block: Any, name: str) -> bool:
+    """Whether a block has a message port of that name for output."""
+    return pmt.is_vector(ports := block.message_ports_out()) and any(
+        pmt.symbol_to_string(pmt.vector_ref(ports, at)) == name for at in range(pmt.length(ports))
+    )
 
 
 def _threads() -> dict[int, str]:

@@ -19,7 +19,7 @@ from hosts.kernel.network import TAP_NAME
 from hosts.workloads import WORKLOADS, Workload, check_ports
 from linklayer.filters.filter import Guess, Loss
 from linklayer.station_counts import StationFinal, StationReport
-from telemetry.records import FlowRecord, PhyRecord, StationRecord, TcpRecord
+from telemetry.records import AccessRecord, FlowRecord, PhyRecord, StationRecord, TcpRecord
 from telemetry.views import PhyView
 
 # -- to a process --------------------------------------------------------------------------------------------
@@ -171,6 +171,14 @@ class LossEvents:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Transmissions:
+    """The bursts of a station on a shared carrier since its report before."""
+
+    #: begin and end of each, by the devices' clock
+    spans_s: tuple[tuple[float, float], ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Error:
     """The process has failed, and ends with status 2."""
 
@@ -191,7 +199,9 @@ FromProcess = (
     | StationReport
     | StationRecord
     | PhyRecord
+    | AccessRecord
     | PhyView
+    | Transmissions
     | LossEvents
     | StationFinal
     | SplitCounters

@@ -108,6 +108,31 @@ class PhyRecord:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class AccessRecord:
+    """The channel accesses of the station that sends on `link`, where both directions share a carrier."""
+
+    measurement: ClassVar[str] = "access"
+    tags: ClassVar[tuple[str, ...]] = ("link",)
+
+    time_ns: int
+    link: str
+    #: channel accesses; each sends one frame or more
+    bursts: int
+    #: those that had to wait for the other station
+    deferrals: int
+    #: idle carrier that they waited
+    backoff_ms: float
+    #: time on the air
+    airtime_ms: float
+    #: bursts that met another one, as far as the station hears it: that of a collision's two which ends first
+    collisions_heard: int
+    #: bursts that met one of the other station, by the times of both; None where their clocks differ
+    collisions: int | None = None
+    #: most that received samples came late over the interval since the previous record
+    lag_ms: float | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class StationRecord:
     """Processor time and memory of one station's process, over the interval since its previous record."""
 
@@ -144,9 +169,17 @@ class ControlRecord:
             return self.value
 
 
-Record = TcpRecord | FlowRecord | LinkRecord | PhyRecord | StationRecord | ControlRecord
+Record = TcpRecord | FlowRecord | LinkRecord | PhyRecord | AccessRecord | StationRecord | ControlRecord
 #: a run folder has a file for each type with records
-RECORD_TYPES: tuple[type[Record], ...] = (TcpRecord, FlowRecord, LinkRecord, PhyRecord, StationRecord, ControlRecord)
+RECORD_TYPES: tuple[type[Record], ...] = (
+    TcpRecord,
+    FlowRecord,
+    LinkRecord,
+    PhyRecord,
+    AccessRecord,
+    StationRecord,
+    ControlRecord,
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,7 +1,7 @@
 """The observers of a run besides its folder: a database and a dashboard."""
 
 from collections.abc import Callable
-from dataclasses import asdict, replace
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -150,7 +150,7 @@ def dashboard_hooks(hub: "Hub", influx: "Influx", complain: Complain) -> MakeHoo
         database = with_database(scenario, folder)
 
         def ended(summary: Summary | None, error: str | None) -> None:
-            feed.ended(None if summary is None else asdict(summary), error)
+            feed.ended(None if summary is None else summary.plain(), error)
             database.ended(summary, error)
 
         return RunHooks([feed, *database.sinks], feed, steering, ended)

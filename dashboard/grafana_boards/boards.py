@@ -19,7 +19,7 @@ from dashboard.grafana_boards.panels import (
     table_of_runs,
 )
 from dashboard.grafana_boards.provisioning import DASHBOARDS, DATASOURCES
-from telemetry.records import FlowRecord, LinkRecord, PhyRecord, StationRecord, TcpRecord
+from telemetry.records import AccessRecord, FlowRecord, LinkRecord, PhyRecord, StationRecord, TcpRecord
 
 #: the boards of one run, by uid
 OF_RUN = {
@@ -31,7 +31,14 @@ OF_RUN = {
 
 
 #: where a chart is that no row names, by the records of its first line
-_FURTHER = {LinkRecord: "link", TcpRecord: "tcp", FlowRecord: "tcp", PhyRecord: "radio", StationRecord: "radio"}
+_FURTHER = {
+    LinkRecord: "link",
+    TcpRecord: "tcp",
+    FlowRecord: "tcp",
+    PhyRecord: "radio",
+    AccessRecord: "radio",
+    StationRecord: "radio",
+}
 
 
 def files(*, named_in: str | None = None) -> dict[str, str]:

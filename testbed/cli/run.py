@@ -39,7 +39,6 @@ def run(
     Each run keeps its scenario, seed, versions, records and result in a folder of its own below --out.
     """
     import json
-    from dataclasses import asdict
 
     from rich.console import Console
 
@@ -58,7 +57,7 @@ def run(
         with show.progress([f"{loaded.name} {loaded.link.scheme} seed {seeded.seed}"]) as [bar]:
             summaries.append(run_once(seeded, out, bar, make_hooks))
         if json_:
-            print(json.dumps(asdict(summaries[-1])), flush=True)
+            print(json.dumps(summaries[-1].plain()), flush=True)
     if not json_:
         console = Console()
         console.print(show.table(summaries, f"{loaded.name}: TCP {loaded.tcps}, tier {loaded.tier}"))

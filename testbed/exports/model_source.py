@@ -6,7 +6,7 @@ result than the stored one is an error: the timeline would be that of another ru
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -35,7 +35,7 @@ def from_model(folder: Path, plan: Plan, records: Mapping[str, Sequence[Mapping[
         raise FadelabError(f"{folder}: has no result: the run failed, was stopped or goes on") from None
     watch = _Recorder(plan)
     summary = Simulation(plan, watch=watch, begun=watch.begin).run()
-    repeated = json.loads(json.dumps(asdict(replace(summary, folder=None))))
+    repeated = json.loads(json.dumps(replace(summary, folder=None).plain()))
     if repeated != stored:
         wrong = next(key for key in repeated if repeated[key] != stored.get(key))
         raise FadelabError(

@@ -13,10 +13,13 @@ from typing import Any
 
 from channel.errors import Fate
 from channel.hop import Arrival, Hop
+from hosts.messages import Transmissions
 from linklayer.station_counts import Lateness
-from telemetry.records import PhyRecord
+from telemetry.records import AccessRecord, PhyRecord
 from telemetry.views import PhyView
 from testbed.live.station_loop import Radio
+
+RadioMessage = PhyRecord | AccessRecord | PhyView | Transmissions
 
 
 class HopRadio(Radio):
@@ -60,8 +63,8 @@ class HopRadio(Radio):
     def watch(self, watched: bool) -> None:
         """Make views of the receiver from now on, or no more."""
 
-    def take_records(self, now: int, time_ns: int) -> Iterator[PhyRecord | PhyView]:
-        """Yield the receiver's figures since the last call, if it has any, and a view where one is due."""
+    def take_records(self, now: int, time_ns: int) -> Iterator[RadioMessage]:
+        """Yield the radio's figures since the last call, if it has any, and a view where one is due."""
         yield from ()
 
     def resize(self, *, buffer_bytes: int, max_frame_bytes: int) -> None:

@@ -10,6 +10,7 @@ import os
 import time
 from collections.abc import Mapping
 from contextlib import ExitStack
+from dataclasses import replace
 from datetime import UTC, datetime
 
 from common.sides import HOSTS, SIDES, STATIONS, Host, Side, other
@@ -31,19 +32,21 @@ from hosts.messages import (
     StationChange,
     StationConfig,
     Stop,
+    Transmissions,
     Watch,
 )
 from linklayer.station_counts import StationCounts, StationFinal, StationReport
 from telemetry.parquet import ParquetSink
-from telemetry.records import ControlRecord, FlowRecord, PhyRecord, StationRecord, TcpRecord
+from telemetry.records import AccessRecord, ControlRecord, FlowRecord, PhyRecord, StationRecord, TcpRecord
 from telemetry.sinks import Sinks
 from telemetry.views import PhyView
 from testbed.live.children import Child, ChildError, ChildGroup
 from testbed.live.media import Wiring, medium_of
 from testbed.paths import bpf_objects
+from testbed.results.collisions import CollisionCounter
 from testbed.results.ground_truth import Confusion, GuessScore, LossGuessMerger
 from testbed.results.store import RunFolder, station_log
-from testbed.results.summary import Summary, joined_record, summarize
+from testbed.results.summary import Summary, joined_record, summarize, summarize_access
 from testbed.run_hooks import NO_HOOKS, ProgressMeter, RunHooks, Show
 from testbed.scenario.run_plan import Plan
 from testbed.steering import Change
@@ -94,6 +97,10 @@ class _LiveRun:
         self._sides: dict[str, Side] = {}
         self._score = GuessScore()
         self._merger = LossGuessMerger(self._score)
+        #: on a shared carrier
+        self._collisions = CollisionCounter()
+        self._shared_clock = False
+        self._access: dict[Side, AccessRecord] = {}
         #: time up to which each station has reported its losses and guesses
         self._loss_events_until: dict[Side, int] = {}
         #: bits sent on the air over time (s)
@@ -255,6 +262,13 @@ class _LiveRun:
                 self._sinks.write(message)
             case PhyRecord() | StationRecord():
                 self._sinks.write(message)
+            case Transmissions():
+                self._collisions.handle(self._sides[child.name], message.spans_s)
+                self._shared_clock = True
+            case AccessRecord():
+                side = self._sides[child.name]
+                self._access[side] = message
+                self._sinks.write(replace(message, collisions=self._counted_collisions(side)))
             case PhyView():
                 if self._view_sink is not None:
                     self._view_sink.show(message)
@@ -288,6 +302,9 @@ class _LiveRun:
         if len(self._loss_events_until) == len(SIDES):
             self._merger.settle(min(self._loss_events_until.values()))
 
+    def _counted_collisions(self, side: Side) -> int | None:
+        return self._collisions.collisions[side] if self._shared_clock else None
+
     def _confusion(self) -> Confusion | None:
         """Return the guesses by true cause; None when filters guess and the true causes are unknown."""
         if not self._plan.tier.fates:
@@ -313,4 +330,8 @@ class _LiveRun:
             changes=self._changes,
             split=self._split,
             confusion=self._confusion(),
+            access={
+                side: summarize_access(record, self._counted_collisions(side), until_s)
+                for side, record in self._access.items()
+            },
         )

@@ -20,7 +20,7 @@ from hosts.kernel.profiles import applied_here, kernel_profile, user_profile
 from hosts.kernel.tap import inherited_device
 from hosts.messages import AgentConfig, Done, FromProcess, Go, Ready, Started, StationConfig, Stop
 from linklayer.station_counts import StationFinal, StationReport
-from telemetry.records import FlowRecord, PhyRecord, StationRecord, TcpRecord
+from telemetry.records import AccessRecord, FlowRecord, PhyRecord, StationRecord, TcpRecord
 from telemetry.sinks import Sink
 from testbed.errors import FadelabError
 from testbed.live.children import Child, ChildError, ChildGroup
@@ -68,7 +68,7 @@ def run_station(
                 started = True
             case StationReport():
                 sink.write(link_record(side, message))
-            case PhyRecord() | StationRecord():
+            case PhyRecord() | AccessRecord() | StationRecord():
                 sink.write(message)
             case StationFinal():
                 final = message

@@ -10,7 +10,7 @@ Left out: the fate of a frame on the air. A receiver notices a missed frame only
 """
 
 from collections import deque
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -27,10 +27,8 @@ from flowgraphs.gain import GainControl
 from flowgraphs.phy import Phy
 from flowgraphs.phys import make_phy
 from flowgraphs.transceiver import Transceiver
-from telemetry.records import PhyRecord
-from telemetry.views import PhyView
 from testbed.errors import FadelabError
-from testbed.live.hop_radio import HopRadio
+from testbed.live.hop_radio import HopRadio, RadioMessage
 from testbed.live.media import RadioContext
 from testbed.live.receiver_stats import ReceiverStats
 from testbed.live.receiver_view import ReceiverView
@@ -118,7 +116,7 @@ class OnAirRadio(HopRadio):
             self._view.watched = watched
 
     @override
-    def take_records(self, now: int, time_ns: int) -> Iterator[PhyRecord | PhyView]:
+    def take_records(self, now: int, time_ns: int) -> Iterator[RadioMessage]:
         if self._stats is not None:
             yield replace(
                 self._stats.take_record(time_ns),
@@ -152,11 +150,15 @@ class OnAirRadio(HopRadio):
         hop_at = self._hop_deadline()
         if hop_at is not None and hop_at < at:
             at = hop_at
-        if self._waiting:
-            leaves_at = self._leaves_at
-            fits_at = leaves_at[-1] + self._airtime_ns(len(self._waiting[0])) - _HIGH_NS
-            at = min(at, leaves_at[-_IN_RADIO], max(fits_at, leaves_at[-1] - _LOW_NS))
+        if self._waiting and (carried_at := self._carried_at()) is not None:
+            at = min(at, carried_at)
         return at
+
+    def _carried_at(self) -> int | None:
+        """When the first waiting frame can go; None: once the descriptor is readable."""
+        leaves_at = self._leaves_at
+        fits_at = leaves_at[-1] + self._airtime_ns(len(self._waiting[0])) - _HIGH_NS
+        return min(leaves_at[-_IN_RADIO], max(fits_at, leaves_at[-1] - _LOW_NS))
 
     def handle_deadline(self, now: int) -> None:
         """Transmit frames that are due, and check the receiver."""
@@ -220,12 +222,15 @@ class OnAirRadio(HopRadio):
             self._transceiver.rx.set_gain(gain_db)
 
 
-def make_on_air_radio(context: RadioContext) -> OnAirRadio:
-    """Return the running radio of a station. Raises FadelabError, FrontEndError or PhyError in one line."""
+def make_on_air_radio(context: RadioContext, make: Callable[..., OnAirRadio] = OnAirRadio) -> OnAirRadio:
+    """Return the running radio of a station, made by `make`.
+
+    Raises FadelabError, FrontEndError or PhyError in one line.
+    """
     plan, side, far = context.plan, context.side, other(context.side)
     recording = context.folder / f"iq-{far}" if plan.radio.record else None
     transceiver = context.stack.enter_context(open_transceiver(plan, side, context.wiring["device"], recording))
-    return OnAirRadio(
+    return make(
         # airtime counts towards the modelled delay
         context.make_hop(earlier_ns=radio_delay_ns(transceiver, plan.max_frame_bytes)),
         transceiver,
@@ -250,7 +255,8 @@ def open_transceiver(plan: Plan, side: Side, device: str, recording: Path | None
     phy = make_phy(radio.phy, rate_sps=radio.rate_sps, **options)
     settings = settings_of(plan, side, device)
     check_capacity(plan, phy, sum(settings.guard()))
-    transceiver = Transceiver(settings, phy, record=recording, phy_options=options)
+    seed = plan.stations[side].rng("access").getrandbits(32)
+    transceiver = Transceiver(settings, phy, record=recording, phy_options=options, access=radio.access, seed=seed)
     park_failed_threads()
     transceiver.start()
     end = transceiver.close
@@ -274,6 +280,7 @@ def settings_of(plan: Plan, side: Side, device: str) -> RadioSettings:
         tx_gain_db=radio.tx_gain_db,
         rx_gain_db=radio.rx_gain_db,
         options=radio.front_end,
+        **({} if radio.access is None else {"lot_s": radio.access.lot_s}),
     )
 
 

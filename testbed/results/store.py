@@ -14,7 +14,6 @@ import re
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict
 from datetime import UTC, datetime
 from functools import cache
 from importlib.metadata import version
@@ -91,7 +90,7 @@ class RunFolder:
 
     def finish(self, summary: Summary) -> None:
         """Write the result."""
-        self._write("summary.json", asdict(summary))
+        self._write("summary.json", summary.plain())
 
     def _write(self, name: str, values: dict[str, Any]) -> None:
         (self.path / name).write_text(json.dumps(values, indent=2) + "\n")

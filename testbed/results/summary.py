@@ -9,7 +9,7 @@ docs/runs.md defines every field.
 
 from bisect import bisect_left
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import asdict, dataclass, field, fields, replace
 from types import MappingProxyType
 from typing import Any
 
@@ -19,7 +19,7 @@ from hosts.engine.split_pairs import SplitCounters
 from hosts.workloads import Workload
 from linklayer.schemes import SCHEMES
 from linklayer.station_counts import StationCounts, StationFinal, StationReport
-from telemetry.records import LinkRecord
+from telemetry.records import AccessRecord, LinkRecord
 from testbed.results.ground_truth import Confusion
 from testbed.scenario.run_plan import Plan
 
@@ -75,6 +75,20 @@ class LinkSummary:
 
 
 @dataclass(frozen=True, slots=True)
+class AccessSummary:
+    """The channel accesses of a station on a shared carrier, whole run; counters as in telemetry's AccessRecord."""
+
+    bursts: int
+    deferrals: int
+    backoff_ms: float
+    #: time on the air over the run's
+    airtime_share: float
+    collisions_heard: int
+    #: None where the stations' clocks differ
+    collisions: int | None
+
+
+@dataclass(frozen=True, slots=True)
 class Summary:
     """The result of one run."""
 
@@ -112,6 +126,15 @@ class Summary:
     #: packet filters' guesses of why segments were missing beside the true causes (ground_truth.py); None: unknown
     confusion: Confusion | None = field(default_factory=dict)
     folder: str | None = None
+    #: by the side that a station sends on, where both share a carrier
+    access: Mapping[str, AccessSummary] = field(default_factory=dict)
+
+    def plain(self) -> dict[str, Any]:
+        """Return the fields as plain data; `access` only where stations share a carrier."""
+        values = asdict(self)
+        if not self.access:
+            del values["access"]
+        return values
 
     @property
     def lateness(self) -> str:
@@ -132,12 +155,13 @@ def summarize(
     changes: int,
     split: SplitCounters | None = None,
     confusion: Confusion | None = MappingProxyType({}),
+    access: Mapping[str, AccessSummary] = MappingProxyType({}),
 ) -> Summary:
     """Join the reports of a run that went on until `until_s`.
 
     `finals`: the stations' last reports, by the side they transmit on. `sent_bits`: the bits they had sent, over time
     (s). `split`: counters of the splitting base station, or null. `confusion`: per filter, how its guesses compare with
-    the true cause of each loss.
+    the true cause of each loss. `access`: the channel accesses by side, on a shared carrier.
     """
     workloads = plan.workloads
     by_flow: dict[str, list[EndReport]] = {flow: [] for work in workloads for flow in work.ports().values()}
@@ -180,6 +204,19 @@ def summarize(
         split=split,
         confusion=None if confusion is None else {name: confusion[name] for name in sorted(confusion)},
         folder=folder,
+        access=dict(access),
+    )
+
+
+def summarize_access(newest: AccessRecord, collisions: int | None, duration_s: float) -> AccessSummary:
+    """Return the channel accesses of a run from a station's newest record."""
+    return AccessSummary(
+        bursts=newest.bursts,
+        deferrals=newest.deferrals,
+        backoff_ms=newest.backoff_ms,
+        airtime_share=newest.airtime_ms / 1e3 / duration_s if duration_s > 0 else 0.0,
+        collisions_heard=newest.collisions_heard,
+        collisions=collisions,
     )
 
 

@@ -16,6 +16,7 @@ from linklayer.classify import Classifier
 from linklayer.queues import QUEUES
 from linklayer.schemes import SCHEMES
 from testbed.scenario.plugin_options import options_of
+from testbed.scenario.radio import MAX_RATE_SPS
 from testbed.scenario.run_plan import (
     ENDS,
     AirPath,
@@ -29,7 +30,7 @@ from testbed.scenario.run_plan import (
     StationPlan,
     make_rng,
 )
-from testbed.scenario.schema import MAX_RATE_SPS, Direction, Scenario
+from testbed.scenario.schema import Direction, Scenario
 from testbed.tiers import TIERS
 
 _FRAMINGS: Final[dict[str, Framing]] = {"raw": raw, "aal5": aal5, "aal5-llc": aal5_llc}
@@ -110,12 +111,13 @@ def resolve(scenario: Scenario) -> Plan:
             phy=radio.phy,
             phy_options={side: radio.phy_options(side) for side in SIDES},
             rate_sps=radio.rate_sps,
-            most_sps=min(MAX_RATE_SPS, abs(radio.up_hz - radio.down_hz)),
+            most_sps=min(MAX_RATE_SPS, radio.spacing_hz),
             carriers_hz={"up": radio.up_hz, "down": radio.down_hz},
             tx_gain_db=radio.tx_gain_db,
             rx_gain_db=None if radio.rx_gain_db == "auto" else radio.rx_gain_db,
             devices=radio.devices,
             front_end=radio.front_end(),
+            access=radio.access_options(),
             record=radio.record,
         ),
         late_bound_ns=round(timing.late_bound_ms * MS),

@@ -20,6 +20,7 @@ from channel.errors import ErrorModel, ErrorModelPlugin
 from channel.framing import Framing
 from channel.hop import Hop
 from common.sides import HOSTS, Host, Side
+from flowgraphs.access import AccessOptions
 from flowgraphs.frontend import FrontEndOptions
 from hosts.tcp.config import TcpConfig
 from hosts.workloads import Workload
@@ -244,6 +245,8 @@ class RadioPlan:
     #: UHD device arguments of ST's and of BAS's radio
     devices: tuple[str, str] | None
     front_end: FrontEndOptions
+    #: listen before talk, where both directions share a carrier
+    access: AccessOptions | None
     record: bool
 
 

@@ -4,7 +4,6 @@ Names have units as suffixes (`rate_bps`, `delay_ms`). docs/scenarios.md describ
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -16,8 +15,6 @@ from channel.delay_profiles import Tap, profile
 from channel.errors import ERROR_MODELS
 from common.options import Bytes, Milliseconds, NotNegative, OneOf, Positive, Probability
 from common.sides import HOSTS, SIDES, Host, Side
-from flowgraphs.frontend import FrontEndOptions
-from flowgraphs.phys import PHYS, PhyOptions
 from hosts.kernel.profiles import USER_PREFIX
 from hosts.tcp.config import TcpConfig
 from hosts.tcp.profiles import USER_PROFILES
@@ -28,10 +25,10 @@ from linklayer.filters.filter import FilterPlugin
 from linklayer.queues import QUEUES
 from linklayer.schemes import SCHEMES
 from testbed.scenario.plugin_options import Choice, Part, options_of, part_of, with_parts
+from testbed.scenario.radio import RADIO, RadioOptions
 from testbed.scenario.tcp import Tcp, TcpPart, check_tcp, shortened, user_tcp
 from testbed.tiers import TIERS, names_of
 
-MAX_RATE_SPS = 50_000_000
 #: high enough for every modulation to be free of errors
 DEFAULT_SNR_DB = 40.0
 
@@ -268,66 +265,6 @@ class Wired(Part):
     delay_ms: NotNegative = 0
 
 
-# -- the radios ----------------------------------------------------------------------------------------------
-
-
-if TYPE_CHECKING:
-    FrontEndPart = Part
-else:
-    FrontEndPart = part_of(FrontEndOptions, Part)
-
-
-class RadioOptions(FrontEndPart):
-    """The radios of the two stations, on tiers with radios: the PHY with its options, and the radio front ends."""
-
-    phy: str
-    #: complex samples per second, of both radios
-    rate_sps: Annotated[float, Field(ge=100_000, le=MAX_RATE_SPS)] = 2_500_000
-    #: carrier per direction (FDD)
-    up_hz: Positive = 2.46e9
-    down_hz: Positive = 2.41e9
-    tx_gain_db: NotNegative | None = None
-    rx_gain_db: NotNegative | Literal["auto"] = "auto"
-    #: UHD device arguments of ST's and of BAS's radio, for tier usrp
-    devices: tuple[str, str] | None = None
-    #: record the received samples of both radios as SigMF
-    record: bool = False
-
-    @model_validator(mode="after")
-    def _check(self) -> "RadioOptions":
-        if abs(self.up_hz - self.down_hz) < self.rate_sps:
-            raise ValueError("up_hz and down_hz are closer than rate_sps: each direction needs a band of its own")
-        if self.devices is not None and self.devices[0] == self.devices[1]:
-            raise ValueError(f"devices are both {self.devices[0]!r}: name one by serial or addr for each station")
-        return self
-
-    def front_end(self) -> FrontEndOptions:
-        """Return the settings of the front ends."""
-        options: FrontEndOptions = options_of(self, FrontEndOptions)
-        return options
-
-    def phy_options(self, receiving: Side) -> dict[str, Any]:
-        """Return the arguments of `make_phy` at the station that receives on a side."""
-        return {**asdict(self._options()), "carrier_hz": self.carrier_hz(receiving)}
-
-    @property
-    def mode(self) -> str:
-        """A short name of the PHY's modulation and code."""
-        return self._options().mode()
-
-    def _options(self) -> PhyOptions:
-        options: PhyOptions = options_of(self, PHYS[self.phy].options)
-        return options
-
-    def carrier_hz(self, side: Side) -> float:
-        """The carrier of one direction."""
-        return self.up_hz if side == "up" else self.down_hz
-
-
-# lenient: a user may change `phy` alone
-_RADIO = Choice(PHYS.values(), "phy", RadioOptions, "ofdm", lenient=True)
-
-
 # -- the hosts -----------------------------------------------------------------------------------------------
 
 
@@ -376,7 +313,7 @@ class Scenario(Part):
     link: LinkOptions = LinkOptions()
     channel: Channel
     wired: Wired = Wired()
-    radio: Annotated[RadioOptions, _RADIO] = _RADIO.part("ofdm")
+    radio: Annotated[RadioOptions, RADIO] = RADIO.part("ofdm")
     workloads: Annotated[tuple[Annotated[WorkloadPart, _WORKLOAD], ...], Field(min_length=1)]
     timing: Timing = Timing()
     #: write the fate of every frame to a channel trace, for replay

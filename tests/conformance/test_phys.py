@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from flowgraphs.phys import PHYS, make_phy
-from testbed.scenario.schema import RadioOptions
+from testbed.scenario.radio import RadioOptions
 from tests.conformance.options import PHY
 from tests.harness.awgn import air
 

@@ -9,7 +9,7 @@ import pytest
 from flowgraphs.bands import BANDS_HZ
 from flowgraphs.frontend import FrontEndError, FrontEndOptions, RadioSettings, Transmitter
 from testbed.paths import root
-from testbed.scenario.schema import RadioOptions
+from testbed.scenario.radio import RadioOptions
 from tests.harness.invented_usrp import Board
 
 REAL = RadioSettings("serial=31A1", 2.5e6, tx_hz=2.41e9, rx_hz=2.46e9)

@@ -33,6 +33,11 @@ const pmt::pmt_t& events_port() {
     return port;
 }
 
+const pmt::pmt_t& departed_port() {
+    static const pmt::pmt_t port = pmt::mp("departed");
+    return port;
+}
+
 // The codes in gr-uhd's message of an event, a pair of a name and a dictionary with a list of them.
 pmt::pmt_t codes_of(const pmt::pmt_t& message) {
     static const pmt::pmt_t key = pmt::mp("event_code");
@@ -60,6 +65,7 @@ public:
         message_port_register_out(send_port());
         message_port_register_in(received_port());
         message_port_register_in(events_port());
+        message_port_register_in(departed_port());
     }
     frame_box_impl(const frame_box_impl&) = delete;
     frame_box_impl& operator=(const frame_box_impl&) = delete;
@@ -74,6 +80,10 @@ public:
             const pmt::pmt_t codes = codes_of(message);
             late_ += is_late(codes) ? 1 : 0;
             acknowledged_ += pmt::list_has(codes, acknowledged) ? 1 : 0;
+        } else if (pmt::eqv(port, departed_port()) && pmt::is_integer(message)) {
+            departed_ += static_cast<std::uint64_t>(std::max(pmt::to_long(message), 0L));
+            const std::lock_guard<std::mutex> held(lock_);
+            ::eventfd_write(eventfd_, 1);
         } else {
             block::post(port, message);
         }
@@ -95,6 +105,7 @@ public:
     int eventfd() const override { return eventfd_; }
     std::uint64_t late() const override { return late_; }
     std::uint64_t acknowledged() const override { return acknowledged_; }
+    std::uint64_t departed() const override { return departed_; }
     void close() override { close_descriptor(); }
 
 private:
@@ -121,6 +132,7 @@ private:
 
     std::atomic<std::uint64_t> late_{0};
     std::atomic<std::uint64_t> acknowledged_{0};
+    std::atomic<std::uint64_t> departed_{0};
     std::mutex lock_;  // of what follows
     int eventfd_;
     std::vector<frame> frames_;

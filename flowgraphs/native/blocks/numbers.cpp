@@ -1,5 +1,6 @@
 #include "numbers.hpp"
 
+#include <cmath>
 #include <stdexcept>
 #include <string>
 
@@ -54,6 +55,26 @@ int checked_lot(int lot) {
 
 int checked_silence(const char* name, int samples) {
     return static_cast<int>(count(name, samples));
+}
+
+std::int64_t samples_of(const char* name, double us, double rate_sps) {
+    if (!(us >= 0.0)) {
+        refuse(name, std::to_string(us), "0 or more");
+    }
+    return std::llround(std::ceil(us * rate_sps / 1e6));
+}
+
+int checked_slots(const char* name, int slots, int least) {
+    if (slots < least) {
+        refuse(name, std::to_string(slots), std::to_string(least) + " or more");
+    }
+    return slots;
+}
+
+void check_slot(double slot_us, double lead_us) {
+    if (!(slot_us > lead_us)) {
+        refuse("slot_us", std::to_string(slot_us), "more than lead_us, " + std::to_string(lead_us));
+    }
 }
 
 std::size_t checked_reach(int reach, const ofdm::Format& format) {

@@ -25,6 +25,11 @@ int lot_of(double rate_sps) {
     return static_cast<int>(std::clamp<double>(std::exp2(power), kLeastLot, kLargestLot));
 }
 
+const pmt::pmt_t& busy_port() {
+    static const pmt::pmt_t port = pmt::mp("busy");
+    return port;
+}
+
 frame_box::frame frame_of(const ofdm::Report& report, double rate_sps) {
     frame_box::frame received;
     received.payload = report.payload;
@@ -50,6 +55,7 @@ public:
               message_port_pub(frames_port(), pdu_of(frame_of(report, rate_sps)));
           }) {
         message_port_register_out(frames_port());
+        message_port_register_out(busy_port());
         set_output_multiple(lot_of(rate_sps));
     }
 
@@ -74,10 +80,17 @@ public:
     }
 
 private:
-    void feed(const gr_complex* samples, std::size_t count) { demodulator_.feed(samples, count, take_); }
+    void feed(const gr_complex* samples, std::size_t count) {
+        demodulator_.feed(samples, count, take_);
+        if (demodulator_.busy_until() != busy_until_) {
+            busy_until_ = demodulator_.busy_until();
+            message_port_pub(busy_port(), pmt::from_uint64(busy_until_));
+        }
+    }
 
     ofdm::Demodulator demodulator_;
     ofdm::Demodulator::Take take_;
+    std::uint64_t busy_until_ = 0;
 };
 
 }  // namespace

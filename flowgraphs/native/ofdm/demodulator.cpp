@@ -83,9 +83,14 @@ void Demodulator::execute(const Take& take, std::size_t lag) {
                 break;
             case Synchronizer::Found::training:
                 decoder_.begin();
+                expect(now, format_.header_symbols());
                 break;
             case Synchronizer::Found::symbol:
+                const bool in_header = decoder_.in_header();
                 const FrameDecoder::Progress progress = decoder_.take();
+                if (in_header && !decoder_.in_header() && progress == FrameDecoder::Progress::more) {
+                    expect(now, decoder_.symbols_left());
+                }
                 if (progress == FrameDecoder::Progress::decoded) {
                     report(now);
                     take(report_);
@@ -95,6 +100,11 @@ void Demodulator::execute(const Take& take, std::size_t lag) {
                 }
         }
     }
+}
+
+// So many symbols of the open frame are to come after sample `now`.
+void Demodulator::expect(std::uint64_t now, std::size_t symbols) {
+    busy_until_ = now + symbols * format_.symbol_samples();
 }
 
 // Fills `report_` for the frame that is decoded, the stream's first `decoded_at` samples being known.

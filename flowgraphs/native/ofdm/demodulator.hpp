@@ -60,6 +60,8 @@ public:
     void feed(const Sample* samples, std::size_t count, const Take& take);
     // The next samples do not follow the last ones. Takes what ended before; an open frame is given up.
     void gap(const Take& take);
+    // The index of the sample at which the frame ends, or its header, that was detected last; 0 before the first.
+    std::uint64_t busy_until() const { return busy_until_; }
     // The symbols of the newest frame; for any thread.
     Shown constellation() const;
 
@@ -68,6 +70,7 @@ private:
     void report(std::uint64_t decoded_at);
     std::uint64_t find();
     void show();
+    void expect(std::uint64_t now, std::size_t symbols);
     double evm_at_0_db() const;
 
     Format format_;
@@ -79,6 +82,7 @@ private:
     Synchronizer synchronizer_;
     FrameDecoder decoder_;
     double evm_at_0_db_;
+    std::uint64_t busy_until_ = 0;
     Report report_{};
     std::vector<Sample> turned_;
 

@@ -30,6 +30,11 @@ public:
     // They are there.
     Progress take();
 
+    // Whether the header is not known yet.
+    bool in_header() const { return in_header_; }
+    // OFDM symbols to come, as far as known.
+    std::size_t symbols_left() const { return (wanted_ - had_) / format_.data().size(); }
+
     // Of a frame that is decoded, until the next `begin`.
     const Header& header() const { return header_; }
     const Modulation& modulation() const { return *modulation_; }

@@ -1,6 +1,7 @@
 // The Python module gnuradio.fadelab: the blocks, and the same modulator and demodulator without a flowgraph.
 
 #include <gnuradio/fadelab/burst_guard.h>
+#include <gnuradio/fadelab/channel_access.h>
 #include <gnuradio/fadelab/frame_box.h>
 #include <gnuradio/fadelab/idle_filler.h>
 #include <gnuradio/fadelab/ofdm_receiver.h>
@@ -17,6 +18,8 @@
 
 #include <optional>
 
+#include "../access/carrier_sense.hpp"
+#include "../access/contention.hpp"
 #include "../blocks/numbers.hpp"
 #include "../blocks/spectrum.hpp"
 #include "../ofdm/demodulator.hpp"
@@ -224,6 +227,7 @@ void bind_ports(py::module& module) {
         .def_property_readonly("eventfd", &frame_box::eventfd)
         .def_property_readonly("late", &frame_box::late)
         .def_property_readonly("acknowledged", &frame_box::acknowledged)
+        .def_property_readonly("departed", &frame_box::departed)
         .def("close", &frame_box::close);
     py::class_<sample_meter, gr::sync_block, gr::block, gr::basic_block, sample_meter::sptr> meter(
         module, "sample_meter", "The largest and the newest samples of a stream, and how often it began.");
@@ -237,6 +241,72 @@ void bind_ports(py::module& module) {
             return py::array_t<float>(static_cast<py::ssize_t>(levels.size()), levels.data());
         },
         py::arg("samples"), py::arg("bins"), "Return the power of samples in each bin, in dB of full scale.");
+}
+
+void bind_access(py::module& module) {
+    using gr::fadelab::channel_access;
+    py::class_<channel_access, gr::block, gr::basic_block, channel_access::sptr>(
+        module, "channel_access", "Listen before talk: bursts and received samples in, both out.")
+        .def(py::init(&channel_access::make), py::arg("rate_sps"), py::arg("defer_us") = 100.0,
+             py::arg("slot_us") = 900.0, py::arg("lead_us") = 800.0, py::arg("turnaround_us") = 20.0,
+             py::arg("occupancy_us") = 13'000.0, py::arg("window") = 4, py::arg("yield_slots") = 4, py::arg("threshold_db") = 6.0,
+             py::arg("seed") = 1)
+        .def_property_readonly(
+            "counts",
+            [](const channel_access& access) {
+                const auto counts = access.counts();
+                return py::make_tuple(counts.bursts, counts.deferrals, counts.backoff_s, counts.airtime_s,
+                                      counts.collisions_heard);
+            },
+            "Bursts, deferrals, idle carrier that bursts waited (s), airtime (s), collisions heard.")
+        .def("forget_noise", &channel_access::forget_noise)
+        .def("take_lag_s", &channel_access::take_lag_s)
+        .def("take_spans", [](channel_access& access) {
+            py::list spans;
+            for (const auto& span : access.take_spans()) {
+                spans.append(py::make_tuple(span.begin_s, span.end_s));
+            }
+            return spans;
+        });
+
+    // the machine alone, for its tests
+    using gr::fadelab::access::Contention;
+    py::class_<Contention>(module, "Contention", "When a station may send on a shared carrier; times in samples.")
+        .def(py::init([](std::int64_t defer, std::int64_t slot, std::int64_t lead, std::int64_t turnaround, int window,
+                         int yield, std::uint64_t seed) {
+                 return Contention({defer, slot, lead, turnaround, gr::fadelab::checked_slots("window", window, 1),
+                                    gr::fadelab::checked_slots("yield", yield, 0)},
+                                   seed);
+             }),
+             py::arg("defer"), py::arg("slot"), py::arg("lead"), py::arg("turnaround"), py::arg("window"),
+             py::arg("yield_slots"), py::arg("seed"))
+        .def("hear", &Contention::hear, py::arg("until"), py::arg("busy"), py::arg("waiting"))
+        .def("miss", &Contention::miss, py::arg("until"))
+        .def("send", &Contention::send, py::arg("samples"))
+        .def_property_readonly("free", &Contention::free)
+        .def_property_readonly("deaf_from", &Contention::deaf_from)
+        .def_property_readonly("deaf_until", &Contention::deaf_until)
+        .def_property_readonly("counts", [](const Contention& contention) {
+            const auto& counts = contention.counts();
+            return py::make_tuple(counts.bursts, counts.deferrals, counts.backoff, counts.airtime,
+                                  counts.collisions_heard);
+        });
+    using gr::fadelab::access::CarrierSense;
+    py::class_<CarrierSense>(module, "CarrierSense", "Whether a carrier is in use, by windows of samples.")
+        .def(py::init<std::size_t, double, std::size_t>(), py::arg("window"), py::arg("threshold_db"),
+             py::arg("memory"))
+        .def(
+            "busy",
+            [](CarrierSense& sense, const Samples& samples) {
+                py::list busy;
+                const std::size_t window = sense.window();
+                for (std::size_t at = 0; at + window <= static_cast<std::size_t>(samples.size()); at += window) {
+                    busy.append(sense.busy(samples.data() + at));
+                }
+                return busy;
+            },
+            py::arg("samples"), "Take whole windows; return for each whether the carrier was busy.")
+        .def_property_readonly("noise", &CarrierSense::noise);
 }
 
 py::bytes bytes_of(const std::vector<std::uint8_t>& octets) {
@@ -332,5 +402,6 @@ PYBIND11_MODULE(fadelab_python, module) {
     bind_engine(module);
     bind_blocks(module);
     bind_ports(module);
+    bind_access(module);
     bind_wifi(module);
 }

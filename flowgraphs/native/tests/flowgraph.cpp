@@ -2,6 +2,7 @@
 // meter and the receiver. Exit status 0: all frames came back in their order.
 
 #include <gnuradio/fadelab/burst_guard.h>
+#include <gnuradio/fadelab/channel_access.h>
 #include <gnuradio/fadelab/frame_box.h>
 #include <gnuradio/fadelab/idle_filler.h>
 #include <gnuradio/fadelab/ofdm_receiver.h>
@@ -16,7 +17,9 @@
 
 #include <poll.h>
 
+#include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <cstdint>
 #include <cstdio>
 #include <string>
@@ -27,6 +30,7 @@ namespace {
 
 constexpr int kStarts = 3;
 constexpr std::size_t kFrames = 200;
+constexpr std::size_t kAccessFrames = 20;
 constexpr int kPatience_ms = 60'000;
 
 // Takes symbols, and stands for gr-ieee802-11's decoder: every frame's beginning becomes an MPDU.
@@ -49,6 +53,71 @@ public:
         return noutput_items;
     }
 };
+
+// Noise at 2 Msps of the wall clock, the first sample tagged with a time as a device's.
+class device : public gr::sync_block {
+public:
+    device() : sync_block("device", gr::io_signature::make(0, 0, 0), gr::io_signature::make(1, 1, sizeof(gr_complex))) {}
+    int work(int noutput_items, gr_vector_const_void_star& /*input_items*/,
+             gr_vector_void_star& output_items) override {
+        if (nitems_written(0) == 0) {
+            add_item_tag(0, 0, pmt::mp("rx_time"), pmt::make_tuple(pmt::from_uint64(1), pmt::from_double(0.5)));
+        }
+        const int count = std::min(noutput_items, 200);
+        std::this_thread::sleep_until(begun_ + std::chrono::nanoseconds(500 * (nitems_written(0) + count)));
+        auto* out = static_cast<gr_complex*>(output_items[0]);
+        for (int i = 0; i < count; ++i) {
+            noise_ = noise_ * 1664525U + 1013904223U;
+            out[i] = gr_complex(static_cast<float>(noise_ >> 8U) * 1e-10F, 1e-3F);
+        }
+        return count;
+    }
+
+private:
+    std::chrono::steady_clock::time_point begun_ = std::chrono::steady_clock::now();
+    std::uint32_t noise_ = 1;
+};
+
+// Frames that leave by listen before talk on an idle carrier come back, and are counted; false when some are missing.
+bool access_lets_all_leave() {
+    const auto top = gr::make_top_block("access");
+    const auto box = gr::fadelab::frame_box::make();
+    const auto transmitter = gr::fadelab::ofdm_transmitter::make("qam16");
+    const auto access = gr::fadelab::channel_access::make(2e6, 100.0, 60'000.0, 50'000.0, 20.0, 13'000.0, 1, 0);
+    const auto receiver = gr::fadelab::ofdm_receiver::make(2e6);
+    const auto heard = gr::fadelab::ofdm_receiver::make(2e6);
+    const auto source = gnuradio::make_block_sptr<device>();
+    top->msg_connect(box, "send", transmitter, "frames");
+    top->connect(transmitter, 0, access, 0);
+    top->connect(source, 0, access, 1);
+    const auto filler = gr::fadelab::idle_filler::make();
+    top->connect(access, 0, filler, 0);
+    top->connect(filler, 0, receiver, 0);
+    top->connect(access, 1, heard, 0);
+    top->msg_connect(heard, "busy", access, "busy");
+    top->msg_connect(access, "departed", box, "departed");
+    top->msg_connect(receiver, "frames", box, "received");
+    top->start();
+    std::size_t back = 0;
+    for (std::size_t i = 0; i < kAccessFrames; ++i) {
+        const std::vector<std::uint8_t> frame(100, static_cast<std::uint8_t>(i));
+        box->send(frame.data(), frame.size());
+    }
+    while (back < kAccessFrames) {
+        pollfd readable{box->eventfd(), POLLIN, 0};
+        if (poll(&readable, 1, kPatience_ms) != 1) {
+            break;
+        }
+        back += box->take().size();
+        static_cast<void>(access->counts());
+        static_cast<void>(access->take_lag_s());
+    }
+    top->stop();
+    top->wait();
+    const bool all = back == kAccessFrames && box->departed() == kAccessFrames && !access->take_spans().empty();
+    box->close();
+    return all;
+}
 
 // Sends frames and takes them back; false when some are missing.
 bool round_trip() {
@@ -121,6 +190,10 @@ int main() {
             std::puts("frames were lost");
             return 1;
         }
+    }
+    if (!access_lets_all_leave()) {
+        std::puts("channel access kept frames");
+        return 1;
     }
     return 0;
 }

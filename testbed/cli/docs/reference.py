@@ -20,7 +20,7 @@ from linklayer.filters import FILTERS
 from linklayer.queues import QUEUES
 from linklayer.schemes import SCHEMES
 from testbed.cli.docs.keys import keys_of_dataclass, keys_of_model, table_of
-from testbed.scenario import schema
+from testbed.scenario import radio, schema
 from testbed.scenario.tcp import TcpPart
 
 _INTRODUCTION = """# Scenario reference
@@ -40,7 +40,8 @@ _PARTS: tuple[tuple[str, type[BaseModel]], ...] = (
     ("channel.fading", schema.FadingOptions),
     ("wired", schema.Wired),
     ("tcp", TcpPart),
-    ("radio", schema.RadioOptions),
+    ("radio", radio.RadioOptions),
+    ("radio.access", radio.AccessPart),
     ("timing", schema.Timing),
 )
 

@@ -27,6 +27,10 @@ def check_bands(plan: Plan) -> None:
 
 def make_radio(context: RadioContext) -> HopRadio:
     """Return the running radio of a station."""
+    if context.plan.radio.access is not None:
+        from testbed.live.one_carrier_radio import make_one_carrier_radio
+
+        return make_one_carrier_radio(context, context.plan.radio.access)
     from testbed.live.usrp_radio import make_on_air_radio
 
     return make_on_air_radio(context)

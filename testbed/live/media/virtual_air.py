@@ -63,7 +63,7 @@ def _open(plan: Plan) -> Iterator[Mapping[Side, Wiring]]:
             channel.apply(side, station.air)
         yield {
             side: Wiring(
-                {"device": f"type=vusrp,air={name},serial={SERIALS[side]}"},
+                {"device": f"type=vusrp,air={name},serial={SERIALS[side]}", "shared_clock": True},
                 set_path=functools.partial(channel.apply, side),
             )
             for side in SIDES

@@ -13,7 +13,8 @@
 namespace gr::fadelab {
 
 // Frames into a flowgraph and out of it, for a program that waits on a descriptor. Message ports: "send" out, a PDU for
-// each posted frame; "received" in, a receiver's PDUs; "events" in, the messages of gr-uhd's sink.
+// each posted frame; "received" in, a receiver's PDUs; "events" in, the messages of gr-uhd's sink; "departed" in, numbers
+// of frames that have left, as of a channel access.
 //
 // A message that is no received frame is reported to the log and left out.
 class FADELAB_API frame_box : virtual public block {
@@ -40,12 +41,14 @@ public:
     virtual void send(const std::uint8_t* octets, std::size_t count) = 0;
     // Takes all received frames, oldest first; none makes `eventfd` unreadable.
     virtual std::vector<frame> take() = 0;
-    // A descriptor that is readable once a frame has been received.
+    // A descriptor that is readable once a frame has been received, or frames have left.
     virtual int eventfd() const = 0;
     // Messages of a device that had samples too late.
     virtual std::uint64_t late() const = 0;
     // Bursts of which a device has said that they are on the air.
     virtual std::uint64_t acknowledged() const = 0;
+    // Frames that have left, by the messages on port "departed".
+    virtual std::uint64_t departed() const = 0;
     // Closes the descriptor; for when the flowgraph has ended.
     virtual void close() = 0;
 };
