@@ -12,7 +12,7 @@ import pytest
 from telemetry.influx import Influx
 from telemetry.parquet import read_records
 from tests.harness.dashboards import FREE, Dashboard, running
-from tests.harness.live_runs import complaint, fadelab, finish, start
+from tests.harness.live_runs import Capture, complaint, fadelab, finish, refused, start
 from tests.harness.waiting import wait_for
 from tests.hosts.harness import needs_network
 
@@ -54,8 +54,8 @@ def test_a_second_dashboard_on_one_port_or_run_store_is_one_line(tmp_path: Path)
         (("--scenario", "nowhere.yaml"), "--scenario is for --air"),
     ],
 )
-def test_bad_input_is_one_line(tmp_path: Path, args: tuple[str, ...], words: str) -> None:
-    assert words in complaint(fadelab("dashboard", *FREE, "--out", tmp_path, *args))
+def test_bad_input_is_one_line(tmp_path: Path, args: tuple[str, ...], words: str, capsys: Capture) -> None:
+    assert words in refused(capsys, "dashboard", *FREE, "--out", tmp_path, *args)
 
 
 def test_bind_beyond_loopback_demands_token(tmp_path: Path) -> None:
