@@ -11,7 +11,7 @@ _PROGRAMS = {"./fadelab": ["-m", "testbed"], "pytest": ["-m", "pytest", "-p", "n
 
 
 def copied(place: Path) -> Path:
-    """Copy the checkout to `place`, with what is built but for the compiled cores; returns the copy."""
+    """Copy the checkout to `place`, with what is built; returns the copy."""
     listed = subprocess.run(
         ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
         cwd=ROOT,
@@ -27,7 +27,7 @@ def copied(place: Path) -> Path:
     subprocess.run([*cp, *files, copy], cwd=ROOT, check=True)
     if sys.pycache_prefix is not None:
         _share_bytecode(sys.pycache_prefix, copy, files)
-    for built in (".build/native", ".build/vusrp"):
+    for built in (".build/compiled", ".build/native", ".build/vusrp"):
         if (ROOT / built).exists():
             (copy / built).symlink_to((ROOT / built).resolve())
     subprocess.run(["git", "init", "-q"], cwd=copy, check=True)
@@ -66,12 +66,15 @@ def put(path: Path, text: str) -> None:
     path.write_text(text)
 
 
-def run(words: Sequence[str], checkout: Path, limit_s: float = 250) -> "subprocess.CompletedProcess[str]":
-    """Run `./fadelab`, `pytest` or a program of Python in a copy of the checkout, with interpreted cores."""
+def run(
+    words: Sequence[str], checkout: Path, *, pure: bool = True, limit_s: float = 250
+) -> "subprocess.CompletedProcess[str]":
+    """Run `./fadelab`, `pytest` or a program of Python in a copy of the checkout; its cores are interpreted if
+    `pure`."""
     program, *rest = words
     own = {
         "FADELAB_ROOT": str(checkout),
-        "FADELAB_PURE": "1",
+        "FADELAB_PURE": "1" if pure else "0",
         "PYTHONPATH": f"{checkout}:{os.environ.get('PYTHONPATH', '')}",
         "PYTHONPYCACHEPREFIX": str(_bytecode(checkout)),
     }
