@@ -128,6 +128,24 @@ def test_every_test_is_in_one_part(pytester: pytest.Pytester, part: str, chosen:
     assert {item.name.removeprefix("test_") for item in dropped} == marks.keys() - chosen
 
 
+@pytest.mark.parametrize(
+    ("test", "marks", "parts"),
+    [
+        ("tests/channel/test_hop.py::test", (), {"quick", "parallel", "compiled"}),
+        ("tests/channel/test_hop.py::test", ("slow",), {"compiled"}),
+        ("tests/channel/test_hop.py::test", ("slow", "interpreted"), {"parallel"}),
+        ("tests/channel/test_hop.py::test", ("net", "patient"), {"parallel"}),
+        ("tests/testbed/model/test_frozen.py::test", ("slow",), {"parallel", "compiled"}),
+        ("tests/conformance/test_papers.py::test", ("slow",), {"parallel"}),
+    ],
+)
+def test_slow_tests_of_cores_run_compiled_alone_but_for_frozen_results(
+    test: str, marks: tuple[str, ...], parts: set[str]
+) -> None:
+    item: Any = SimpleNamespace(nodeid=test, get_closest_marker=lambda name: name in marks)
+    assert {part for part in busy._PARTS if busy._is_of(item, part)} == parts
+
+
 def test_long_files_come_before_files_that_fill_the_end() -> None:
     def tests(file: str, count: int, marks: tuple[str, ...] = ()) -> list[Any]:
         return [SimpleNamespace(path=Path(file), get_closest_marker=lambda name: name in marks) for _ in range(count)]

@@ -40,6 +40,8 @@ _PARTS = ("quick", "parallel", "compiled", "light", "realtime")
 _OF_CORES = ("channel", "common", "conformance", "hosts/engine", "hosts/tcp", "linklayer", "tcpip", "testbed/model")
 #: but these, which are of schemas, documents and radios
 _NOT_OF_CORES = ("conformance/test_options", "conformance/test_papers", "conformance/test_phys", "common/test_registry")
+#: results that compiled and interpreted cores must give alike: slow tests, too, run with both
+_WITH_BOTH = "tests/testbed/model/test_frozen.py"
 #: marks of tests that `--part quick` leaves out
 _NOT_QUICK = ("patient", "slow")
 #: a file without one of these has no real-time tests, and their parts do not import it
@@ -119,8 +121,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--part",
         choices=_PARTS,
-        help="quick: what needs no root, radio or browser; parallel: all but real-time tests; compiled: those of the "
-        "cores, compiled; light, realtime: real-time tests",
+        help="quick: what needs no root, radio or browser; compiled: tests of cores, compiled; parallel: all others "
+        "and the quick ones of cores; light, realtime: real-time tests",
     )
 
 
@@ -194,10 +196,11 @@ def _is_of(item: pytest.Item, part: str) -> bool:
     if is_realtime(item):
         return part == ("light" if _marked(item, "light") else "realtime")
     quick = not _marked(item, *_NOT_QUICK)
+    compiled = _is_of_cores(item.nodeid) and not _marked(item, "interpreted", "patient")
     if part == "compiled":
-        quick &= not _marked(item, "interpreted")
-        return quick and _is_of_cores(item.nodeid)
-    return part == "parallel" or (part == "quick" and quick)
+        return compiled
+    interpreted = quick or not compiled or item.nodeid.startswith(_WITH_BOTH)
+    return (part == "quick" and quick) or (part == "parallel" and interpreted)
 
 
 def _marked(item: pytest.Item, *names: str) -> bool:

@@ -29,7 +29,7 @@ from testbed.scenario.resolver import resolve
 from testbed.scenario.run_plan import Plan
 from tests.harness.scenarios import scenario
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.interpreted]
 
 MS = 1_000_000
 SECOND = 1_000_000_000
