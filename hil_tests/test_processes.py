@@ -1,6 +1,5 @@
 """Stations as processes: what a killed one leaves, and what a busy one takes."""
 
-import itertools
 import os
 import select
 import signal
@@ -14,16 +13,14 @@ import pytest
 from flowgraphs.air import Air
 from hil_tests.bench import Bench
 from hil_tests.conftest import Figures
-from hosts.kernel.namespaces import run_in
-from hosts.kernel.network import TAP_NAME
-from tests.harness.live_runs import children_once_up, finish, left_behind, records_of, running, start
+from tests.harness.live_runs import children_once_up, crossed_bytes, finish, left_behind, running, start
 from tests.harness.scenarios import written
 from tests.harness.waiting import wait_for
 from tests.hosts.harness import needs_network
 
 pytestmark = [*needs_network, pytest.mark.radio]
 
-CHILDREN, STATIONS = 4, 2
+CHILDREN = 4
 #: what has crossed when a transfer is under way
 UNDER_WAY_BYTES = 100_000
 REPORTED_WITHIN_S = 2.0
@@ -48,23 +45,6 @@ def transfer(bench: Bench, tmp_path: Path) -> Iterator[Run]:
 
 def stations(children: list[int]) -> list[int]:
     return [pid for pid in children if b"testbed.live.station_process" in Path(f"/proc/{pid}/cmdline").read_bytes()]
-
-
-def crossed_bytes(run: "subprocess.Popen[str]") -> int:
-    """What has gone in and out of the interface of a run's slower station; 0 before both have one."""
-    names = (record["namespaces"] for record in records_of(run.pid))
-    taps = [crossed for name in itertools.chain(*names) if (crossed := run_in(name, tap_bytes)) is not None]
-    return min(taps) if len(taps) == STATIONS else 0
-
-
-def tap_bytes() -> int | None:
-    """The octets in and out of the TAP of the namespace one is in, if it has one."""
-    for line in Path("/proc/thread-self/net/dev").read_text().splitlines():
-        name, _, counters = line.strip().partition(":")
-        if name == TAP_NAME:
-            received, transmitted = counters.split()[0], counters.split()[8]
-            return int(received) + int(transmitted)
-    return None
 
 
 def own_bytes(pid: int) -> int:

@@ -4,6 +4,7 @@ Rules kept: a run is named by the process that owns it, so other runs on this ma
 and end on events.
 """
 
+import itertools
 import json
 import os
 import subprocess
@@ -16,7 +17,8 @@ from typing import Any
 
 import pytest
 
-from hosts.kernel.namespaces import NETNS_DIR
+from hosts.kernel.namespaces import NETNS_DIR, run_in
+from hosts.kernel.network import TAP_NAME
 from hosts.kernel.ownership import RUN_DIR
 from testbed.cli import app
 from testbed.results.summary import Summary
@@ -32,6 +34,7 @@ ROOT = Path(__file__).parents[2]
 Capture = pytest.CaptureFixture[str]
 #: what a scenario allows by default
 LATE_FRACTION = 0.01
+_STATIONS = 2
 
 
 def run_all(scenarios: Sequence[Scenario], runs: Path) -> list[Summary]:
@@ -124,6 +127,23 @@ def children_once_up(process: "subprocess.Popen[str]", count: int) -> list[int]:
         return children if len(children) >= count else []
 
     return wait_for(up)
+
+
+def crossed_bytes(run: "subprocess.Popen[str]") -> int:
+    """What has gone in and out of the interface of a run's slower station; 0 before both have one."""
+    names = (record["namespaces"] for record in records_of(run.pid))
+    taps = [crossed for name in itertools.chain(*names) if (crossed := run_in(name, _tap_bytes)) is not None]
+    return min(taps) if len(taps) == _STATIONS else 0
+
+
+def _tap_bytes() -> int | None:
+    """The octets in and out of the TAP of the namespace one is in, if it has one."""
+    for line in Path("/proc/thread-self/net/dev").read_text().splitlines():
+        name, _, counters = line.strip().partition(":")
+        if name == TAP_NAME:
+            received, transmitted = counters.split()[0], counters.split()[8]
+            return int(received) + int(transmitted)
+    return None
 
 
 def running(pids: Sequence[int]) -> list[int]:

@@ -28,6 +28,7 @@ from tests.harness.live_runs import folder_of, run_all
 from tests.harness.radios import air_name, needs_vusrp, needs_wifi
 from tests.harness.scenarios import scenario
 from tests.harness.steered import ENDLESS
+from tests.harness.unplugging import unplug_in_mid_run
 from tests.hosts.harness import needs_network
 
 pytestmark = [*needs_network, needs_vusrp]
@@ -150,6 +151,12 @@ def test_lost_radio_ends_the_run_in_one_line_with_complete_records(
     assert Recording.read(folder / "iq-down.sigmf-meta").duration_s > 1
     for side, measurement in itertools.product(("up", "down"), ("phy", "link")):
         assert [row for row in read_records(folder, measurement) if row["link"] == side]
+
+
+@pytest.mark.parametrize(("profile", "serial"), [("b210", "ST"), ("n310", "BAS")])
+def test_device_unplugged_in_mid_run_leaves_records_and_nothing_else(profile: str, serial: str, tmp_path: Path) -> None:
+    """One of USB and one of a network; `benchmarks.unplugging` takes all families ten times."""
+    assert unplug_in_mid_run(profile, serial, tmp_path).faults == ()
 
 
 @needs_wifi
