@@ -68,7 +68,8 @@ def unplug_in_mid_run(profile: str, serial: str, folder: Path) -> Unplugged:
     left += [str(path) for path in set(Path("/dev/shm").iterdir()) - shared if air.name in path.name]
     kind = "usb" if profile.startswith("b2") else "network"
     # a slow start shows its progress first
-    line = rf"(sample slacp seed 1: .*\n)*fadelab: station {serial.lower()}: USRP '.*': ({FAULTS[kind]}): check its cable and power\n"
+    fault = rf"({FAULTS[kind]}): check its cable and power"
+    line = rf"(sample slacp seed 1: .*\n)*fadelab: station {serial.lower()}: USRP '.*': {fault}\n"
     fine = (status, out) == (2, "") and re.fullmatch(line, err)
     [run] = runs.iterdir()
     return Unplugged(ended_s, () if fine else (f"{status}: {out}{err}",), tuple(_incomplete(run)), tuple(left))
