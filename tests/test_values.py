@@ -14,7 +14,7 @@ CHANGED = {
     # counters
     "LinkCounters", "StationCounts", "FilterCounters", "SlacpCounters", "SplitCounters", "Counters", "Lateness",
     # states of flows and hosts
-    "Held", "CachedFlow", "Piece", "Shared", "Context", "_Losses",
+    "Held", "CachedFlow", "Piece", "Shared", "Context", "_Losses", "_Burst",
     # frames, which are made for every packet
     "PlainFrame", "Data", "Fec", "Sync", "Ack", "Hello", "Damaged", "Fragment",
 }  # fmt: skip

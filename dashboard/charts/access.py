@@ -1,6 +1,6 @@
 """Charts of a carrier that both stations share."""
 
-from dashboard.charts import Chart, Line, Rate
+from dashboard.charts import Chart, Line, Rate, Value
 from telemetry.records import AccessRecord
 
 CHART = (
@@ -25,5 +25,12 @@ CHART = (
             Line(AccessRecord, "link", "collisions", Rate("collisions")),
             Line(AccessRecord, "link", "collisions heard", Rate("collisions_heard")),
         ),
+    ),
+    Chart(
+        "access-lag",
+        "Late samples at the channel access",
+        "ms",
+        "Most that received samples came late to each station's channel access",
+        (Line(AccessRecord, "link", "", Value("lag_ms")),),
     ),
 )

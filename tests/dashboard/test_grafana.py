@@ -19,6 +19,7 @@ from telemetry.influx import Influx
 from telemetry.records import (
     DATABASE_TYPES,
     RECORD_TYPES,
+    AccessRecord,
     ControlRecord,
     FlowRecord,
     LinkRecord,
@@ -157,6 +158,7 @@ TICKS = {"fec_repairs": 2, "residual_losses": 9, "eln_marks": 9, "congestion_los
 TCP = {"ssthresh_bytes": 40_000, "srtt_ms": 52.5, "rto_ms": 260.0}
 PHY = {"evm_db": -16.0, "cfo_hz": 120.0, "per": 0.05, "mode": "qpsk"}
 PHY |= {"rssi_dbfs": -18.0, "rx_gain_db": 40.0, "overflows": 2}
+ACCESS = {"bursts": 8, "deferrals": 7, "backoff_ms": 9.5, "airtime_ms": 60.5, "collisions_heard": 1, "collisions": 2}
 STATION = {"processor_percent": 41.5, "memory_bytes": 88_000_000}
 
 
@@ -182,6 +184,8 @@ def run_records(flow: str) -> Iterator[Record]:
                 **{name: tick // ticks for name, ticks in TICKS.items()},
             )
             yield recorded(PhyRecord, time_ns=at, link=link, snr_db=17.5 + tick % 3, **PHY)
+            grown = {name: growth * tick for name, growth in ACCESS.items()}
+            yield recorded(AccessRecord, time_ns=at, link=link, lag_ms=0.3, **grown)
         for station in ("st", "bas"):
             yield recorded(StationRecord, time_ns=at, station=station, **STATION)
     yield recorded(ControlRecord, time_ns=2 * SECOND, name="snr_db", value="12.5")

@@ -17,6 +17,7 @@ from dashboard.control import Control, ControlError, Offer, RunRequest, Value
 from dashboard.hub import Hub, RunInfo
 from telemetry.parquet import ParquetSink
 from telemetry.records import (
+    AccessRecord,
     ControlRecord,
     FlowRecord,
     LinkRecord,
@@ -78,6 +79,7 @@ def records(seed: int, seconds: float) -> list[Record]:
         for link in ("up", "down"):
             found.append(drawn(LinkRecord, time_ns, link=link, scheme="slacp", established=True))
             found.append(drawn(PhyRecord, time_ns + 1, link=link, mode="qpsk"))
+            found.append(drawn(AccessRecord, time_ns + 2, link=link))
         found.append(drawn(StationRecord, time_ns, station="st"))
         for flow in ("bulk-1", "bulk-2"):
             found.append(drawn(TcpRecord, time_ns + draw.randrange(50_000), host="h1", flow=flow))

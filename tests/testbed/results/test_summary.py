@@ -14,10 +14,20 @@ from hosts.workloads.bulk import Bulk
 from hosts.workloads.onoff_udp import OnOffUdp
 from hosts.workloads.short import Short
 from linklayer.station_counts import Lateness, StationCounts, StationFinal
-from telemetry.records import RECORD_TYPES
-from testbed.results.summary import FlowSummary, LinkSummary, Summary, rise, summarize, summarize_flow, summarize_link
+from telemetry.records import RECORD_TYPES, AccessRecord
+from testbed.results.summary import (
+    AccessSummary,
+    FlowSummary,
+    LinkSummary,
+    Summary,
+    rise,
+    summarize,
+    summarize_access,
+    summarize_flow,
+    summarize_link,
+)
 from testbed.scenario.resolver import resolve
-from tests.harness.scenarios import scenario
+from tests.harness.scenarios import scenario, summary
 
 S = 1_000_000_000
 
@@ -226,8 +236,26 @@ def test_rise_is_taken_between_the_points() -> None:
 WRITTEN = [kind for kind in RECORD_TYPES if kind.measurement != "link"]
 
 
-@pytest.mark.parametrize("kind", [Summary, FlowSummary, LinkSummary, SplitCounters, *WRITTEN])
+@pytest.mark.parametrize("kind", [Summary, FlowSummary, LinkSummary, AccessSummary, SplitCounters, *WRITTEN])
 def test_the_document_has_every_field(kind: Any) -> None:
     text = (Path(__file__).parents[3] / "docs" / "runs.md").read_text()
     documented = {name for quoted in re.findall(r"`([a-z_, ]+)`", text) for name in quoted.split(", ")}
     assert {field.name for field in fields(kind)} - documented == set()
+
+
+def test_access_is_in_the_result_of_a_shared_carrier_alone() -> None:
+    newest = AccessRecord(
+        time_ns=1, link="up", bursts=9, deferrals=4, backoff_ms=7.5, airtime_ms=1500.0, collisions_heard=1, collisions=2
+    )
+    shared = replace(summary(), access={"up": summarize_access(newest, 3, 6.0)})
+    assert shared.plain()["access"] == {
+        "up": {
+            "bursts": 9,
+            "deferrals": 4,
+            "backoff_ms": 7.5,
+            "airtime_share": 0.25,
+            "collisions_heard": 1,
+            "collisions": 3,
+        }
+    }
+    assert "access" not in summary().plain()
