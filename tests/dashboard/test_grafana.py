@@ -184,8 +184,8 @@ def run_records(flow: str) -> Iterator[Record]:
                 **{name: tick // ticks for name, ticks in TICKS.items()},
             )
             yield recorded(PhyRecord, time_ns=at, link=link, snr_db=17.5 + tick % 3, **PHY)
-            grown = {name: growth * tick for name, growth in ACCESS.items()}
-            yield recorded(AccessRecord, time_ns=at, link=link, lag_ms=0.3, **grown)
+            accesses = {name: growth * tick for name, growth in ACCESS.items()}
+            yield recorded(AccessRecord, time_ns=at, link=link, lag_ms=0.3, **accesses)
         for station in ("st", "bas"):
             yield recorded(StationRecord, time_ns=at, station=station, **STATION)
     yield recorded(ControlRecord, time_ns=2 * SECOND, name="snr_db", value="12.5")
