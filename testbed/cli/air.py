@@ -191,6 +191,32 @@ def series(trace: Path, target: Path, interval_ms: float) -> None:
 
 
 @air.command()
+@click.argument("target", type=options.FILE)
+@click.option("--rate", "rate_sps", type=options.Finite(min=1e3), required=True, help="Of the receiver (samples/s).")
+@click.option("--freq", "frequency_hz", type=options.Finite(min=0), required=True, help="Of the receiver (Hz).")
+@click.option("--busy", type=options.Finite(min=0.01), default=0.3, show_default=True, help="Share of the time.")
+@click.option("--seconds", type=options.Finite(min=0.01), default=5.0, show_default=True)
+@click.option("--seed", type=click.IntRange(min=0), default=1, show_default=True)
+def wifi(target: Path, rate_sps: float, frequency_hz: float, busy: float, seconds: float, seed: int) -> None:
+    """Write bursts like those of a Wi-Fi channel, for: fadelab air set NAME interference=TARGET level_dbm=-70"""
+    from datetime import UTC, datetime
+
+    import numpy as np
+
+    from flowgraphs import wifi_traffic
+    from flowgraphs.recording import data_path, finish
+
+    try:
+        made = wifi_traffic.samples(seconds, busy, rate_sps, np.random.default_rng(seed))
+    except ValueError as error:
+        raise FadelabError(str(error)) from None
+    made.tofile(data_path(target))
+    about = f"bursts like Wi-Fi's, {busy:g} of the time, seed {seed}"
+    now = datetime.now(UTC)
+    print(finish(target, rate_sps=rate_sps, frequency_hz=frequency_hz, started=now, hardware="none", description=about))
+
+
+@air.command()
 @click.argument("name")
 def remove(name: str) -> None:
     """Remove the air NAME."""

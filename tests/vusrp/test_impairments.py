@@ -3,12 +3,14 @@
 import itertools
 import math
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
 from numpy.typing import NDArray
 
 from flowgraphs.air import Air, AirError, Chain, Impairments
+from testbed.cli import app
 from tests.vusrp.conftest import Bench, noise_like
 
 Samples = NDArray[np.complex64]
@@ -256,6 +258,27 @@ def test_a_strong_signal_beyond_the_band_blocks_a_wideband_converter(bench: Benc
 def test_a_burst_rises_with_the_ramp(bench: Bench) -> None:
     samples = heard(bench, np.full(2_000, 0.5, np.complex64), Impairments(ramp_us=50.0))
     assert np.abs(samples) == pytest.approx(0.5 * (1 - np.exp(-np.arange(2_000) / 50)), abs=1e-4)
+
+
+def test_wifi_bursts_have_their_level_share_and_spaces(bench: Bench, tmp_path: Path) -> None:
+    """Full scale arrives with -50 dBm where the receiver is full at -60 dBm: bursts are 0.25 times 10 dB higher."""
+    lines = ["air", "wifi", str(tmp_path / "wifi"), "--rate", "1e6", "--freq", "1e9", "--busy", "0.4", "--seconds", "2"]
+    assert app.main(lines) == 0
+    recording = tmp_path / "wifi.sigmf-data"
+    rx = bench.radio("V2", rx_gain=50.0)
+    bench.air.set_interference("V2", recording, rate_sps=RATE, freq_hz=CARRIER, level_dbm=-70.0)
+    rx.start(2_000_000)
+    on = np.abs(samples := rx.collect(2_000_000)[0]) > 0
+    assert dbfs(samples[on]) == pytest.approx(20 * np.log10(0.25) - 10.0, abs=0.1)
+    assert np.mean(on) == pytest.approx(0.4, abs=0.04)
+    edges = np.flatnonzero(np.diff(np.concatenate(([False], on, [False])).astype(int)))
+    begins, ends = edges[::2], edges[1::2]
+    lengths, spaces = ends - begins, begins[1:] - ends[:-1]
+    # every other burst is an acknowledgement of 28 us behind 16 us of silence; a data frame waits for 34 us at least
+    assert set(lengths[1::2]) <= {27, 28, 29}
+    assert np.all(np.abs(spaces[::2] - 16) <= 1)
+    assert spaces[1::2].min() >= 33
+    assert lengths[::2].max() == pytest.approx(20 + 4 * 513, abs=1)  # 1536 octets at 6 Mbit/s
 
 
 def test_hiccups_lose_samples_and_tell(bench: Bench) -> None:

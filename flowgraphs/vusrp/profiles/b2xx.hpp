@@ -59,7 +59,7 @@ inline Direction ad9361_direction(bool tx) {
 }
 
 // Typical flaws at 2.4 GHz, as UHD runs the AD9361: with its corrections of IQ and DC on
-// (common/ad936x_manager.cpp:setup_default_values). "Data sheet" is Ettus's of the B200 and B210 where no other is named.
+// (common/ad936x_manager.cpp:init_codec). "Data sheet" is Ettus's of the B200 and B210 where no other is named.
 inline medium::Impairments ad9361_impairments() {
     medium::Impairments one;
     // data sheet: image 35 dB below the signal, carrier 50 dB
