@@ -83,10 +83,10 @@ class Impairments:
     tx: Chain = Chain()
     #: the clock's error is drawn within it, unless an offset is set
     tolerance_ppm: float = 0.0
-    #: of the carriers, when the air begins, and its time constant
+    #: of carriers and sample clock, when the air begins, and its time constant
     warm_up_ppm: float = 0.0
     warm_up_s: float = 60.0
-    #: of the carriers: root mean square of a random walk after one second
+    #: of carriers and sample clock: root mean square of a random walk after one second
     walk_ppm: float = 0.0
     #: output at which the power amplifier compresses by 1 dB, and Rapp's smoothness
     p1db_dbm: float = math.inf
@@ -96,6 +96,12 @@ class Impairments:
     #: at the lowest and highest gain; both 0: the same noise at every gain
     noise_figure_lowest_db: float = 0.0
     noise_figure_highest_db: float = 0.0
+    #: time constant with which the receiver's gain, in dB, follows a change
+    settling_us: float = 0.0
+    #: of the receiver's filters: level a quarter of the sample rate above the carrier over that below it
+    slope_db: float = 0.0
+    #: their loss at half the sample rate
+    edge_db: float = 0.0
     #: 1: signals beyond the sample rate drive the receiver's converter too
     wideband: float = 0.0
     #: of the device's own transmitters from its receivers; 0: as links say

@@ -142,7 +142,7 @@ def impair(name: str, serial: str, settings: tuple[str, ...]) -> None:
     \b
     rx. and tx.: iq_gain_db, iq_phase_deg, leakage_dbfs, bits, spur_hz, spur_dbfs, mask=1e3:-80,1e6:-120
     tolerance_ppm, warm_up_ppm, warm_up_s, walk_ppm, p1db_dbm, smoothness, ramp_us, noise_figure_lowest_db,
-    noise_figure_highest_db, wideband, isolation_db, hiccups_hz, hiccup_ms, unplug_s
+    noise_figure_highest_db, settling_us, slope_db, edge_db, wideband, isolation_db, hiccups_hz, hiccup_ms, unplug_s
     flaws=own       back to those that the radio was opened with       flaws=none   a perfect radio
     """
     from flowgraphs.air import Air, Impairments

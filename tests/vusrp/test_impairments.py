@@ -29,6 +29,9 @@ EVERYTHING = Impairments(
     ramp_us=3.0,
     noise_figure_lowest_db=30.0,
     noise_figure_highest_db=8.0,
+    settling_us=50.0,
+    slope_db=0.5,
+    edge_db=1.0,
     wideband=1.0,
     isolation_db=60.0,
 )
@@ -210,6 +213,85 @@ def test_a_device_has_one_oscillator(bench: Bench) -> None:
     radio = bench.radio("V1", rx_gain=50.0)
     radio.send(tone(N, 0.0), at=1_000)
     assert radio.listen(N, at=1_000)[0][5_000:] == pytest.approx(np.full(N - 5_000, 0.5), abs=1e-4)
+
+
+def delay_of(samples: Samples, apart: float, block: int) -> NDArray[np.float64]:
+    """Return how many samples late two tones are, `apart` and -`apart` cycles per sample, block by block."""
+    at = np.arange(len(samples))
+    both = [
+        np.mean((samples * np.exp(-2j * np.pi * cycles * at)).reshape(-1, block), axis=1) for cycles in (apart, -apart)
+    ]
+    return np.unwrap(np.angle(both[1] / both[0])) / (2 * np.pi * 2 * apart)
+
+
+@pytest.mark.parametrize("side", ["tx", "rx"])
+def test_the_sample_clock_warms_up_with_the_carrier(bench: Bench, side: str) -> None:
+    """A fast clock sends early and hears late: by 4 us in the end. At 10 MHz the carrier is off by 200 Hz at most."""
+    n, at = 1_000_000, "V1" if side == "tx" else "V2"
+    bench.air.set_impairments(at, Impairments(warm_up_ppm=20.0, warm_up_s=0.2))
+    tx, rx = bench.radio("V1", freq=10e6), bench.radio("V2", freq=10e6, rx_gain=50.0)
+    sent = tone(n, 0.2, 0.25) + tone(n, -0.2, 0.25)
+    tx.send(sent[:500_000], at=1_000, end=False)
+    tx.begin("send", sent[500_000:], start=False)
+    rx.start(n)
+    late = delay_of(rx.collect(n)[0][2_000:], 0.2, 500)
+    tx.finish()
+    times = 2e-3 + (np.arange(len(late)) + 0.5) * 500 / RATE
+    expected = 20.0 * 0.2 * (1 - np.exp(-times / 0.2)) * (-1 if side == "tx" else 1)
+    # the first blocks have been on the way for 2 ms
+    assert late - late[0] == pytest.approx(expected - expected[0], abs=0.01)
+
+
+def test_the_sample_clock_walks_as_its_carrier(bench: Bench) -> None:
+    """One oscillator: what the carrier has turned is the same number of parts as what the samples are late."""
+    bench.air.set_impairments("V1", Impairments(walk_ppm=10.0))
+    rate = 200e6 / 1000
+    tx = bench.radio("V1", rate=rate, freq=20e6)
+    rx = bench.radio("V2", rate=rate, freq=20e6, rx_gain=50.0)
+    n = 800_000  # 4 s
+    sent = tone(n, 0.2, 0.25) + tone(n, -0.2, 0.25)
+    tx.send(sent[:500_000], at=1_000, end=False)
+    tx.begin("send", sent[500_000:], start=False)
+    rx.start(n)
+    samples = rx.collect(n)[0][2_000:]
+    tx.finish()
+    early_s = -delay_of(samples, 0.2, 50) / rate
+    at = np.arange(len(samples))
+    turned = np.mean((samples * np.exp(-0.4j * np.pi * at)).reshape(-1, 50), axis=1)
+    # a tone 40 kHz above the carrier: the carrier's turns, and the tone's own
+    turns = np.unwrap(np.angle(turned)) / (2 * np.pi)
+    assert np.ptp(early_s) > 2e-6
+    both = (turns - turns[0]) - (20e6 + 0.2 * rate) * (early_s - early_s[0])
+    assert both == pytest.approx(np.zeros_like(both), abs=0.05 * np.ptp(turns))
+
+
+@pytest.mark.parametrize(("slope_db", "edge_db"), [(3.0, 0.0), (-1.5, 0.0), (0.0, 6.0), (2.0, 3.0)])
+def test_filters_have_a_slope_and_lose_their_edges(bench: Bench, slope_db: float, edge_db: float) -> None:
+    """Tones at both quarters of the rate differ by the slope; at the edges the loss is that of the middle."""
+    cycles = (0.25, -0.25, 0.0, 0.4995, -0.4995)
+    sent = np.sum([tone(N, one, 0.15) for one in cycles], axis=0)
+    samples = heard(bench, sent.astype(np.complex64), Impairments(slope_db=slope_db, edge_db=edge_db), "V2")
+    upper, lower, middle, *edges = (line_dbfs(samples[2_000:-2_000], one) for one in cycles)
+    assert upper - lower == pytest.approx(slope_db, abs=0.02)
+    assert middle == pytest.approx(20 * np.log10(0.15), abs=0.02)
+    for edge in edges:
+        assert middle - edge == pytest.approx(edge_db, abs=0.05)
+
+
+def test_a_gain_settles_with_its_time_constant(bench: Bench) -> None:
+    """From -26 to -6 dBFS, and back to -16: in dB, an exponential each."""
+    bench.air.set_impairments("V2", Impairments(settling_us=200.0))
+    tx, rx = bench.radio("V1"), bench.radio("V2", rx_gain=30.0)
+    tx.send(tone(40_000, 0.0), at=1_000)
+    rx.gain("rx", 50.0, at=15_000)
+    rx.gain("rx", 40.0, at=25_000)
+    rx.start(36_000, at=4_000)
+    level = 20 * np.log10(np.abs(rx.collect(36_000)[0]))
+    at = np.arange(10_000)
+    assert level[:11_000] == pytest.approx(np.full(11_000, 20 * np.log10(0.05)), abs=0.01)
+    for begin, before, after in ((11_000, -20.0, 0.0), (21_000, 0.0, -10.0)):
+        expected = 20 * np.log10(0.5) + after + (before - after) * np.exp(-at / 200)
+        assert level[begin : begin + 10_000] == pytest.approx(expected, abs=0.05)
 
 
 def test_clocks_differ_within_their_tolerance(bench: Bench) -> None:
@@ -400,6 +482,9 @@ def test_settings_are_kept_and_checked(bench: Bench) -> None:
         (Impairments(rx=Chain(mask=((1e3, -80.0),) * 7)), "impairments of V1"),
         (Impairments(warm_up_s=0.0), "warm_up_s"),
         (Impairments(noise_figure_highest_db=5.0), "noise figures"),
+        (Impairments(slope_db=7.0), "slope_db"),
+        (Impairments(edge_db=-1.0), "edge_db"),
+        (Impairments(settling_us=-1.0), "settling_us"),
     ):
         with pytest.raises(AirError, match=words):
             air.set_impairments("V1", wrong)

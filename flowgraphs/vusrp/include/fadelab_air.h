@@ -83,6 +83,9 @@ typedef struct {
     double ramp_us;
     double noise_figure_lowest_db;
     double noise_figure_highest_db;
+    double settling_us;
+    double slope_db;
+    double edge_db;
     double wideband;
     double isolation_db;
     double hiccups_hz;

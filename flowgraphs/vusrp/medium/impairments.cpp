@@ -54,6 +54,9 @@ void validate(const Impairments& impairments) {
     check((one.noise_figure_lowest_db == 0.0) == (one.noise_figure_highest_db == 0.0) &&
               one.noise_figure_lowest_db >= one.noise_figure_highest_db,
           "noise figures are both 0, or that at the lowest gain is the greater one");
+    check(within(one.settling_us, 0.0, 10000.0), "settling_us must lie within 0 and 10000");
+    check(within(one.slope_db, -6.0, 6.0), "slope_db must lie within 6 dB");
+    check(within(one.edge_db, 0.0, 20.0), "edge_db must lie within 0 and 20");
     check(one.wideband == 0.0 || one.wideband == 1.0, "wideband must be 0 or 1");
     check(within(one.isolation_db, 0.0, 200.0), "isolation_db must lie within 0 and 200");
     check(within(one.hiccups_hz, 0.0, 10.0), "hiccups_hz must lie within 0 and 10");

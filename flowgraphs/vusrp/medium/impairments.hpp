@@ -33,11 +33,11 @@ struct Chain {
 struct Impairments {
     Chain rx;
     Chain tx;
-    // One oscillator. Its error is drawn once within +-tolerance; an offset that is set for the device replaces it.
+    // One oscillator, of carriers and sample clock. Its error is drawn once within +-tolerance; an offset that is set for the device replaces it.
     double tolerance_ppm = 0.0;  // 0 to 100
-    double warm_up_ppm = 0.0;    // of the carriers when the air begins, vanishing with the time constant; within +-100
+    double warm_up_ppm = 0.0;    // when the air begins, vanishing with the time constant; within +-100
     double warm_up_s = 60.0;
-    double walk_ppm = 0.0;  // of the carriers: root mean square of a random walk after one second, 0 to 10
+    double walk_ppm = 0.0;  // root mean square of a random walk after one second, 0 to 10
     // Power amplifier: compressed by 1 dB when it gives p1db_dbm (C. Rapp's model), and its switching on.
     double p1db_dbm = HUGE_VAL;
     double smoothness = 2.0;  // 0.5 to 20
@@ -47,6 +47,11 @@ struct Impairments {
     // air's noise density, where it has been set, takes the place of that at the highest gain.
     double noise_figure_lowest_db = 0.0;
     double noise_figure_highest_db = 0.0;
+    double settling_us = 0.0;    // time constant with which the receiver's gain, in dB, follows a change; 0 to 10000
+    // The receiver's filters: level a quarter of the sample rate above the carrier over that as far below, within +-6;
+    // loss at half the rate, 0 to 20.
+    double slope_db = 0.0;
+    double edge_db = 0.0;
     double wideband = 0.0;       // 1: the converter sees, and clips, what lies beyond the sample rate
     double isolation_db = 0.0;   // of the own transmitters from the own receivers; 0: their links say it
     // Host and link.

@@ -50,13 +50,13 @@ void add(const Sample* samples, std::size_t n, Sample* sum) {
     for (std::size_t i = 0; i < n; ++i) sum[i] += samples[i];
 }
 
-// Where a tap reads the transmitter's samples: receiver tick r hears transmitter tick r + r drift - delay.
+// Where a tap reads the transmitter's samples: receiver tick r hears transmitter tick r + r drift + wander - delay.
 class Delay {
 public:
     // `ticks` of the transmitter, `drift` in transmitter ticks per receiver tick.
-    Delay(double ticks, double drift) : ticks_(ticks), drift_(drift) {
+    Delay(double ticks, double drift, Wander* wander) : ticks_(ticks), drift_(drift), wander_(wander) {
         const double nearest = std::nearbyint(ticks);
-        if (drift == 0.0 && std::abs(ticks - nearest) < kWholeTicks) {
+        if (drift == 0.0 && wander == nullptr && std::abs(ticks - nearest) < kWholeTicks) {
             whole_ = true;
             ticks_ = nearest;
         }
@@ -67,7 +67,8 @@ public:
         if (whole_) return {tick - static_cast<std::int64_t>(ticks_), end - static_cast<std::int64_t>(ticks_)};
         const std::int64_t a = shift(tick).whole;
         const std::int64_t b = shift(end - 1).whole;
-        return {tick + std::min(a, b) - Interpolator::kBefore, end + std::max(a, b) + Interpolator::kAfter};
+        const std::int64_t bend = wander_ == nullptr ? 0 : 1;  // a wander may go beyond its ends in between
+        return {tick + std::min(a, b) - Interpolator::kBefore - bend, end + std::max(a, b) + Interpolator::kAfter + bend};
     }
 
     // Returns what is heard at [tick, tick + n), all within a block: the source's own memory, or `out` after filling
@@ -97,13 +98,15 @@ private:
 
     Shift shift(std::int64_t tick) const {
         const std::int64_t middle = tick - (tick & (kHold - 1)) + kHold / 2;
-        const double ticks = static_cast<double>(middle) * drift_ - ticks_;
+        const double wandered = wander_ == nullptr ? 0.0 : wander_->ticks(middle);
+        const double ticks = static_cast<double>(middle) * drift_ + wandered - ticks_;
         const double whole = std::floor(ticks);
         return {static_cast<std::int64_t>(whole), ticks - whole};
     }
 
     double ticks_;
     double drift_;
+    Wander* wander_;  // null: none
     bool whole_ = false;
 };
 
@@ -117,15 +120,16 @@ struct Branch {
 
 class Path::State {
 public:
-    State(const LinkOptions& options, const Ends& ends, std::uint64_t seed)
-        : oscillator_((ends.freq_offset_hz + options.cfo_hz) / receiver_ticks_per_second(ends)) {
+    State(const LinkOptions& options, const Ends& ends, std::uint64_t seed, const Wander& wander)
+        : wander_(wander), oscillator_((ends.freq_offset_hz + options.cfo_hz) / receiver_ticks_per_second(ends)) {
         const double tx_clock = 1.0 + ends.tx_ppm * 1e-6;
         const double rx_clock = 1.0 + ends.rx_ppm * 1e-6;
         const double drift = (ends.tx_ppm - ends.rx_ppm) * 1e-6 / rx_clock;
         const double ticks_per_second = receiver_ticks_per_second(ends);
         const double level = ends.scale * amplitude(options.gain_db);
         const auto delay = [&](double excess_ns) {
-            return Delay((options.delay_ns + excess_ns) * 1e-9 * ends.rate_sps * tx_clock, drift);
+            return Delay((options.delay_ns + excess_ns) * 1e-9 * ends.rate_sps * tx_clock, drift,
+                         wander_.none() ? nullptr : &wander_);
         };
         if (options.series_path[0] != '\0') {
             const auto series = std::make_shared<const Series>(options.series_path);
@@ -178,7 +182,7 @@ private:
     void mix_block(Source& source, std::int64_t tick, std::size_t n, Sample* acc) {
         Sample sum[kBlock];
         Sample gains[kBlock];
-        Sample read[kBlock + Interpolator::kLength + 2];
+        Sample read[kBlock + Interpolator::kLength + 4];
         Sample delayed[kBlock];
         std::fill_n(sum, n, Sample());
         bool silent = true;
@@ -202,11 +206,12 @@ private:
         }
     }
 
+    Wander wander_;  // the branches point to it
     Oscillator<kBlock> oscillator_;
     std::vector<Branch> branches_;
 };
 
-Path::Path(const LinkOptions& options, const Ends& ends, std::uint64_t seed) {
+Path::Path(const LinkOptions& options, const Ends& ends, std::uint64_t seed, const Wander& wander) {
     validate(options);
     if (!(ends.rate_sps > 0.0 && std::isfinite(ends.rate_sps))) {
         throw std::invalid_argument("rate_sps must be positive");
@@ -216,7 +221,7 @@ Path::Path(const LinkOptions& options, const Ends& ends, std::uint64_t seed) {
     if (!(std::abs(ends.tx_ppm) <= kMaxPpm && std::abs(ends.rx_ppm) <= kMaxPpm)) {
         throw std::invalid_argument("clock offsets must lie within 1000 ppm");
     }
-    state_ = std::make_unique<State>(options, ends, seed);
+    state_ = std::make_unique<State>(options, ends, seed, wander);
 }
 
 Path::~Path() = default;

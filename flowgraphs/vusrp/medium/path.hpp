@@ -21,6 +21,7 @@
 
 #include "medium/options.hpp"
 #include "medium/source.hpp"
+#include "medium/wander.hpp"
 
 namespace fadelab::medium {
 
@@ -42,8 +43,8 @@ struct TickRange {
 class Path {
 public:
     // Throws std::invalid_argument for options `validate` refuses, std::runtime_error when the series cannot be used.
-    // `seed` tells this path from the others of the air.
-    Path(const LinkOptions& options, const Ends& ends, std::uint64_t seed);
+    // `seed` tells this path from the others of the air; `wander` comes on top of the clocks' constant errors.
+    Path(const LinkOptions& options, const Ends& ends, std::uint64_t seed, const Wander& wander = {});
     ~Path();
     Path(Path&&) noexcept;
     Path& operator=(Path&&) noexcept;

@@ -25,6 +25,16 @@ void skew(float of_i, float of_q, std::size_t n, Sample* samples) {
     }
 }
 
+MEDIUM_CLONES
+void filtered(float middle, float even, float odd, const Sample* in, std::size_t n, Sample* out) {
+    for (std::size_t i = 0; i < n; ++i) {
+        const Sample both = in[i] + in[i + 2];
+        const Sample apart = in[i + 2] - in[i];
+        out[i] = {middle * in[i + 1].real() + even * both.real() + odd * apart.imag(),
+                  middle * in[i + 1].imag() + even * both.imag() - odd * apart.real()};
+    }
+}
+
 // The amplifier of smoothness 2, which needs no powers of any exponent.
 MEDIUM_CLONES
 void rapp_of_2(float scale, std::size_t n, Sample* samples) {
@@ -114,6 +124,19 @@ void Amplifier::ramp(std::int64_t first, double rate_sps, std::size_t n, Sample*
         if (constants > kOver) return;
         samples[i] *= static_cast<float>(-std::expm1(-constants));
     }
+}
+
+Filter::Filter(const Impairments& impairments) : none_(impairments.slope_db == 0.0 && impairments.edge_db == 0.0) {
+    const double lost = 1.0 - std::pow(10.0, -impairments.edge_db / 20.0);
+    const double ratio = std::pow(10.0, impairments.slope_db / 20.0);
+    const double middle = 1.0 - lost / 2.0;  // also the mean level at both quarters
+    middle_ = static_cast<float>(middle);
+    even_ = static_cast<float>(lost / 4.0);
+    odd_ = static_cast<float>(middle * (ratio - 1.0) / (ratio + 1.0) / 2.0);
+}
+
+void Filter::apply(const Sample* samples, std::size_t n, Sample* out) const {
+    filtered(middle_, even_, odd_, samples, n, out);
 }
 
 Converter::Converter(const Chain& chain)

@@ -54,6 +54,24 @@ private:
     double ramp_s_;
 };
 
+// The filters' slope and the loss at their edges, by a look at one sample on either side:
+// 1 - a (1 - cos w) / 2 + b sin w at w radians per sample.
+class Filter {
+public:
+    static constexpr std::size_t kReach = 1;
+
+    explicit Filter(const Impairments& impairments);
+    bool none() const { return none_; }
+    // Filters `samples`, whose first lies kReach before the first of `out` and whose last as far behind its last.
+    void apply(const std::complex<float>* samples, std::size_t n, std::complex<float>* out) const;
+
+private:
+    bool none_;
+    float middle_;
+    float even_;  // of the sum of both neighbours
+    float odd_;   // of the one behind less the one before, turned back by a quarter
+};
+
 // Rounds the parts to steps of 2^(1 - bits) and clips them.
 class Converter {
 public:

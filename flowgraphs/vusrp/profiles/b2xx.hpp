@@ -83,6 +83,9 @@ inline medium::Impairments ad9361_impairments() {
     // usrp-users, July 2015); with -10 dBm for full scale that is 17 dB at the lowest gain.
     one.noise_figure_lowest_db = 17.0;
     one.noise_figure_highest_db = 8.0;
+    one.settling_us = 2.0;  // assumed, as slope and edge: analog filters that follow the rate
+    one.slope_db = 0.2;
+    one.edge_db = 0.5;
     one.isolation_db = 50.0;  // assumed. The baseband filter follows the sample rate, so that wideband is 0
     return one;
 }

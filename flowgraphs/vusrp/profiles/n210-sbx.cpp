@@ -82,6 +82,9 @@ medium::Impairments impairments() {
     one.ramp_us = 1.0;  // assumed
     one.noise_figure_lowest_db = 23.0;  // assumed, as the UBX's behind the same attenuator
     one.noise_figure_highest_db = 5.0;  // data sheet
+    one.settling_us = 2.0;  // assumed, as slope and edge: analog filters far wider than the rate
+    one.slope_db = 0.1;
+    one.edge_db = 0.2;
     one.isolation_db = 50.0;  // assumed
     one.wideband = 1.0;       // the converter takes 100 MHz, behind a filter of 40 MHz that is left out
     return one;

@@ -64,6 +64,9 @@ medium::Impairments impairments() {
     one.ramp_us = 1.0;  // assumed
     one.noise_figure_lowest_db = 25.0;  // assumed
     one.noise_figure_highest_db = 5.8;  // Ettus's data sheet, at 1.8 GHz
+    one.settling_us = 2.0;  // assumed, as slope and edge: analog filters far wider than the rate
+    one.slope_db = 0.1;
+    one.edge_db = 0.2;
     one.isolation_db = 60.0;  // assumed: transmitters and receivers in compartments of their own
     one.wideband = 1.0;       // the converter takes 100 MHz
     return one;

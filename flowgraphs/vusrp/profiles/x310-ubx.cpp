@@ -97,6 +97,9 @@ medium::Impairments impairments() {
     // Ettus's performance data of the UBX without corrections
     one.noise_figure_lowest_db = 23.0;
     one.noise_figure_highest_db = 3.0;
+    one.settling_us = 2.0;  // assumed, as slope and edge: analog filters far wider than the rate
+    one.slope_db = 0.1;
+    one.edge_db = 0.2;
     one.isolation_db = 50.0;  // assumed
     one.wideband = 1.0;       // the converter takes 160 MHz
     return one;

@@ -14,6 +14,7 @@ namespace fadelab {
 namespace {
 
 constexpr std::size_t kPiece = 4096;           // samples mixed at a time
+constexpr double kSettled = 16.0;              // time constants until nothing is left of a change
 constexpr std::size_t kKnownPaths = 32;        // kept per transmitter; one more clears them
 constexpr std::uint64_t kBeingWritten = 8192;  // samples of a ring that may be overwritten while they are read
 
@@ -22,6 +23,11 @@ std::string engineering(double value, const char* unit) {
     const bool giga = std::abs(value) >= 1e9;
     static_cast<void>(std::snprintf(text, sizeof text, "%.10g %c%s", value / (giga ? 1e9 : 1e6), giga ? 'G' : 'M', unit));
     return text;
+}
+
+std::optional<medium::Drift> drift_of(const medium::Impairments& impairments, const Origin& origin) {
+    const medium::Drift drift(impairments, origin.device_seed());
+    return drift.still() ? std::nullopt : std::optional(drift);
 }
 
 }  // namespace
@@ -33,6 +39,12 @@ Antenna::Antenna(Radio& radio, std::size_t channel, std::function<void(const std
       warn_(std::move(warn)),
       noise_(radio.air().seed(), medium::hash(0, name_)) {}
 
+std::int64_t Antenna::lookahead(double rate_sps) {
+    if (configured_ != radio_.air().changes()) configure();
+    if (!wanders_) return kLookahead;
+    return kLookahead + static_cast<std::int64_t>(std::ceil(2.0 * medium::kMostWander_s * rate_sps));
+}
+
 void Antenna::hear(const Grid& grid, std::int64_t tick, std::size_t n, Sample* out) {
     if (configured_ != radio_.air().changes()) configure();
     follow_flaws(grid.rate_sps);
@@ -43,23 +55,27 @@ void Antenna::hear(const Grid& grid, std::int64_t tick, std::size_t n, Sample* o
         if (tuned.until_ns != kNever) {
             piece = std::min<std::size_t>(piece, static_cast<std::size_t>(grid.first_tick_at(tuned.until_ns) - tick));
         }
-        const Hearing hearing{grid, tuned.freq_hz, tick, piece};
-        std::fill_n(out, piece, Sample());
+        const std::size_t around = flaws_ ? flaws_->reach() : 0;
+        const std::size_t mixed = piece + 2 * around;
+        const std::int64_t first = tick - static_cast<std::int64_t>(around);
+        Sample* heard = around > 0 ? around_.data() : out;
+        const Hearing hearing{grid, tuned.freq_hz, first, mixed};
+        std::fill_n(heard, mixed, Sample());
         std::fill(beyond_.begin(), beyond_.end(), 0.0F);
         for (std::size_t slot = 0; slot < kDevices; ++slot) {
-            for (std::size_t channel = 0; channel < kChannels; ++channel) add_transmitter(slot, channel, hearing, out);
+            for (std::size_t channel = 0; channel < kChannels; ++channel) add_transmitter(slot, channel, hearing, heard);
         }
-        for (Interferer& interferer : interferers_) add_interferer(interferer, hearing, out);
-        noise_.add(tick, piece, static_cast<float>(amplitude(noise_dbm(tuned, grid.rate_sps))), out);
+        for (Interferer& interferer : interferers_) add_interferer(interferer, hearing, heard);
+        noise_.add(first, mixed, static_cast<float>(amplitude(noise_dbm(tuned, grid.rate_sps))), heard);
 
-        const auto scale = static_cast<float>(amplitude(-tuned.full_scale_dbm));
         auto* parts = reinterpret_cast<float*>(out);
         if (flaws_) {
-            for (std::size_t i = 0; i < piece; ++i) out[i] *= scale;
-            for (float& power : beyond_) power *= scale * scale;
-            flaws_->apply(tick, tuned.freq_hz, piece, beyond_, out);
+            scale(hearing, tuned, heard);
+            flaws_->apply(tick, tuned.freq_hz, piece, beyond_, heard);
+            if (around > 0) std::copy_n(heard, piece, out);
             for (std::size_t i = 0; i < 2 * piece; ++i) parts[i] = std::clamp(parts[i], -1.0f, 1.0f);
         } else {
+            const auto scale = static_cast<float>(amplitude(-tuned.full_scale_dbm));
             for (std::size_t i = 0; i < 2 * piece; ++i) parts[i] = std::clamp(parts[i] * scale, -1.0f, 1.0f);
         }
         if (tuned.offset != Sample()) {
@@ -72,12 +88,43 @@ void Antenna::hear(const Grid& grid, std::int64_t tick, std::size_t n, Sample* o
     }
 }
 
+// Brings samples, and the power beyond the band, to units of full scale.
+void Antenna::scale(const Hearing& hearing, const Tuned& tuned, Sample* samples) {
+    auto factor = static_cast<float>(amplitude(-tuned.full_scale_dbm));
+    const double constant_ns = impairments_.settling_us * 1e3;
+    std::optional<GainStep> step;
+    if (constant_ns > 0.0) {
+        const auto inside = hearing.tick + static_cast<std::int64_t>(flaws_->reach());
+        step = gain_step_at(radio_.air().slot().rx[channel_].tunings, hearing.grid.ns_of(inside));
+    }
+    for (std::size_t i = 0; i < hearing.n; ++i) {
+        if (step) {
+            const std::int64_t ns = hearing.grid.ns_of(hearing.tick + static_cast<std::int64_t>(i));
+            const double since = static_cast<double>(ns - step->at_ns) / constant_ns;
+            const double left = std::max(since, 0.0) < kSettled ? std::exp(-std::max(since, 0.0)) : 0.0;
+            const double apart_db = step->full_scale_before_dbm - tuned.full_scale_dbm;
+            factor = static_cast<float>(amplitude(-tuned.full_scale_dbm - left * apart_db));
+            if (left == 0.0) step.reset();
+        }
+        samples[i] *= factor;
+        if (!beyond_.empty()) beyond_[i] *= factor * factor;
+    }
+}
+
 void Antenna::configure() {
     Air& air = radio_.air();
     configured_ = air.changes();
     radio_.follow_clock();
     const medium::Impairments own = radio_.impairments();
     const Air::Surroundings found = air.surroundings(name_);
+    if (!(wandering_ == own)) {
+        wandering_ = own;
+        drift_ = drift_of(own, Origin{air.seed(), radio_.serial(), channel_});
+        for (auto& channels : transmitters_) {
+            for (Transmitter& transmitter : channels) transmitter.paths.clear();
+        }
+    }
+    wanders_ = drift_.has_value();
     const double figure_db = own.noise_figure_highest_db;
     noise_dbm_hz_ =
         found.noise_dbm_hz.value_or(figure_db > 0.0 ? kThermalNoise_dbm_hz + figure_db : kDefaultNoise_dbm_hz);
@@ -88,12 +135,18 @@ void Antenna::configure() {
             const std::string name = port_name(origin.serial, channel);
             medium::LinkOptions link = found.links[slot][channel];
             if (slot == air.slot_index() && own.isolation_db > 0.0) link.gain_db = -own.isolation_db;
-            if (!(transmitter.flaws == found.impairments[slot]) || name != transmitter.name) {
-                transmitter.flaws = found.impairments[slot];
+            transmitter.own = slot == air.slot_index();
+            medium::Impairments flaws = found.impairments[slot];
+            if (air.header().slots[slot].disciplined != 0) flaws.warm_up_ppm = flaws.walk_ppm = 0.0;
+            if (!(transmitter.flaws == flaws) || name != transmitter.name) {
+                transmitter.flaws = flaws;
+                transmitter.drift = drift_of(flaws, origin);
+                transmitter.paths.clear();
                 transmitter.leakage = medium::leakage(transmitter.flaws.tx, origin.chain_seed(true));
                 transmitter.rotation.reset();
                 transmitter.rotation_rate_sps = 0.0;
             }
+            wanders_ = wanders_ || transmitter.drift.has_value();
             // a series may have been written anew
             const bool same = name == transmitter.name && link.series_path[0] == '\0' &&
                               std::memcmp(&link, &transmitter.link, sizeof link) == 0;
@@ -126,7 +179,7 @@ void Antenna::add_transmitter(std::size_t slot, std::size_t channel, const Heari
         Hearing there = hearing;
         if (stretch.outside) there.freq_hz = stretch.freq_hz;
         medium::Path* way =
-            path(transmitter.paths, transmitter.name, transmitter.link, stretch.freq_hz, stretch.ppm, there, 1.0);
+            path(transmitter, stretch.freq_hz, stretch.ppm, there);
         if (way == nullptr) continue;
         if (!stretch.outside) {
             way->mix(stretch, hearing.tick, hearing.n, sum);
@@ -164,7 +217,7 @@ void Antenna::collect_leakage(std::size_t slot, std::size_t channel, const Heari
     if (transmitter.leakage == Sample() && tuned.offset == Sample()) return;
     const Grid grid{hearing.grid.rate_sps, other.ppm};
     const medium::Path* way =
-        path(transmitter.paths, transmitter.name, transmitter.link, tuned.freq_hz, grid.ppm, hearing, 1.0);
+        path(transmitter, tuned.freq_hz, grid.ppm, hearing);
     if (way == nullptr) return;
     const medium::TickRange needs = way->needs(hearing.tick, hearing.n);
     if (transmitter.rotation_rate_sps != grid.rate_sps && medium::Rotation::needed(transmitter.flaws, transmitter.flaws.tx)) {
@@ -195,8 +248,10 @@ void Antenna::follow_flaws(double rate_sps) {
     flaws_rate_sps_ = rate_sps;
     impairments_ = radio_.impairments();
     flaws_ = RxFlaws::of(impairments_, rate_sps, {radio_.air().seed(), radio_.serial(), channel_});
-    beyond_.assign(impairments_.wideband != 0.0 ? kPiece : 0, 0.0F);
+    const std::size_t most = kPiece + 2 * (flaws_ ? flaws_->reach() : 0);
+    beyond_.assign(impairments_.wideband != 0.0 ? most : 0, 0.0F);
     outside_.resize(beyond_.size());
+    around_.resize(most);
 }
 
 double Antenna::noise_dbm(const Tuned& tuned, double rate_sps) const {
@@ -239,7 +294,7 @@ void Antenna::collect(std::size_t slot, std::size_t channel, const Hearing& hear
         // A link's delays, and so the ticks it needs, are the same for every frequency.
         const Tuned tuned = tuned_at(tx.tunings, begins_ns);
         const medium::Path* way =
-            path(transmitter.paths, transmitter.name, transmitter.link, tuned.freq_hz, grid.ppm, hearing, 1.0);
+            path(transmitter, tuned.freq_hz, grid.ppm, hearing);
         if (way == nullptr) return;
         const medium::TickRange needs = way->needs(hearing.tick, hearing.n);
         if (end <= needs.first) break;
@@ -285,12 +340,15 @@ void Antenna::add_interferer(Interferer& interferer, const Hearing& hearing, Sam
     medium::LinkOptions direct;
     direct.gain_db = 0.0;
     medium::Path* way =
-        path(interferer.paths, settings.path, direct, settings.freq_hz, 0.0, hearing, amplitude(settings.level_dbm));
+        path(interferer.paths, settings.path, direct, settings.freq_hz, 0.0, hearing, amplitude(settings.level_dbm),
+             std::nullopt, drift_);
     if (way != nullptr) way->mix(*interferer.recording, hearing.tick, hearing.n, sum);
 }
 
 medium::Path* Antenna::path(std::vector<KnownPath>& paths, const std::string& from, const medium::LinkOptions& link,
-                            double tx_hz, double tx_ppm, const Hearing& hearing, double scale) {
+                            double tx_hz, double tx_ppm, const Hearing& hearing, double scale,
+                            const std::optional<medium::Drift>& tx_drift,
+                            const std::optional<medium::Drift>& rx_drift) {
     for (KnownPath& known : paths) {
         if (known.tx_hz == tx_hz && known.rx_hz == hearing.freq_hz && known.tx_ppm == tx_ppm &&
             known.rx_grid == hearing.grid) {
@@ -306,12 +364,20 @@ medium::Path* Antenna::path(std::vector<KnownPath>& paths, const std::string& fr
     ends.freq_offset_hz = tx_hz * (1.0 + tx_ppm * 1e-6) - hearing.freq_hz * (1.0 + hearing.grid.ppm * 1e-6);
     ends.scale = scale;
     try {
-        made.path.emplace(link, ends, medium::hash(medium::hash(radio_.air().seed(), from), name_));
+        made.path.emplace(link, ends, medium::hash(medium::hash(radio_.air().seed(), from), name_),
+                          medium::Wander(tx_drift, rx_drift, hearing.grid.rate_sps));
     } catch (const std::exception& error) {
         warn_once(from, std::string("has a link that cannot be: ") + error.what());
         return nullptr;
     }
     return &*made.path;
+}
+
+// A device's own clock is the same at both ends.
+medium::Path* Antenna::path(Transmitter& transmitter, double tx_hz, double tx_ppm, const Hearing& hearing) {
+    const std::optional<medium::Drift> none;
+    return path(transmitter.paths, transmitter.name, transmitter.link, tx_hz, tx_ppm, hearing, 1.0,
+                transmitter.own ? none : transmitter.drift, transmitter.own ? none : drift_);
 }
 
 bool Antenna::near(const std::string& from, double tx_hz, const Hearing& hearing) {

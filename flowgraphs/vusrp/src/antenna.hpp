@@ -31,12 +31,16 @@
 
 namespace fadelab {
 
-// Samples behind a request that must be on the air before it can be mixed: more than half an interpolator.
+// Samples behind a request that must be on the air before it can be mixed, with clocks that do not wander: more than half
+// an interpolator.
 constexpr std::int64_t kLookahead = 32;
 
 class Antenna {
 public:
     Antenna(Radio& radio, std::size_t channel, std::function<void(const std::string&)> warn);
+
+    // Samples behind a request that must be on the air before it can be mixed.
+    std::int64_t lookahead(double rate_sps);
 
     // Fills out[0 ... n) with the signal at ticks [tick, tick + n), clipped at +-1.
     void hear(const Grid& grid, std::int64_t tick, std::size_t n, Sample* out);
@@ -70,6 +74,7 @@ private:
     };
 
     struct Transmitter {
+        bool own = false;  // of the receiver's device
         std::string name;
         medium::LinkOptions link{};
         std::vector<KnownPath> paths;
@@ -78,6 +83,7 @@ private:
         Sample leakage;
         double rotation_rate_sps = 0.0;
         std::optional<medium::Rotation> rotation;  // of its carrier's leakage
+        std::optional<medium::Drift> drift;        // of its clock, which is not this receiver's
     };
 
     struct Interferer {
@@ -95,6 +101,7 @@ private:
     };
 
     void configure();
+    void scale(const Hearing& hearing, const Tuned& tuned, Sample* samples);
     void follow_flaws(double rate_sps);
     double noise_dbm(const Tuned& tuned, double rate_sps) const;
     Stretch& stretch_of(Transmitter& transmitter, std::size_t& stretches, double freq_hz, double ppm,
@@ -104,7 +111,9 @@ private:
     void collect_leakage(std::size_t slot, std::size_t channel, const Hearing& hearing, std::size_t& stretches);
     void add_interferer(Interferer& interferer, const Hearing& hearing, Sample* sum);
     medium::Path* path(std::vector<KnownPath>& paths, const std::string& from, const medium::LinkOptions& link,
-                       double tx_hz, double tx_ppm, const Hearing& hearing, double scale);
+                       double tx_hz, double tx_ppm, const Hearing& hearing, double scale,
+                       const std::optional<medium::Drift>& tx_drift, const std::optional<medium::Drift>& rx_drift);
+    medium::Path* path(Transmitter& transmitter, double tx_hz, double tx_ppm, const Hearing& hearing);
     bool near(const std::string& from, double tx_hz, const Hearing& hearing);
     void warn_once(const std::string& from, const std::string& why);
 
@@ -115,6 +124,9 @@ private:
     std::set<std::string> warned_;
     medium::Noise noise_;
     std::uint64_t configured_ = 0;
+    medium::Impairments wandering_;         // for which drift_ was made
+    std::optional<medium::Drift> drift_;    // of the own clock
+    bool wanders_ = false;                  // any clock on the air
     double noise_dbm_hz_ = kDefaultNoise_dbm_hz;  // at the highest gain
     medium::Impairments impairments_;
     std::uint64_t impairment_changes_ = UINT64_MAX;
@@ -122,6 +134,7 @@ private:
     std::optional<RxFlaws> flaws_;
     std::vector<float> beyond_;  // power of what lies outside the band, where the converter sees it
     std::vector<Sample> outside_;
+    std::vector<Sample> around_;  // of a piece: it, and the samples on either side that its filter looks at
     Transmitter transmitters_[kDevices][kChannels];
     std::vector<Interferer> interferers_;
 };

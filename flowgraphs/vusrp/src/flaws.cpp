@@ -59,6 +59,7 @@ void TxFlaws::apply(const Grid& grid, std::int64_t tick, std::int64_t start_tick
 
 RxFlaws::RxFlaws(const medium::Impairments& impairments, double rate_sps, const Origin& origin)
     : rotation_(rotation(impairments, false, rate_sps, origin)),
+      filter_(impairments),
       imbalance_(impairments.rx),
       tones_(impairments.rx, true, rate_sps, origin.chain_seed(false)),
       converter_(impairments.rx) {}
@@ -70,10 +71,14 @@ std::optional<RxFlaws> RxFlaws::of(const medium::Impairments& impairments, doubl
 
 void RxFlaws::apply(std::int64_t tick, double freq_hz, std::size_t n, const std::vector<float>& beyond,
                     Sample* samples) {
-    if (rotation_) rotation_->turn(tick, n, freq_hz, -1.0, samples);
+    const std::size_t around = reach();
+    if (rotation_) {
+        rotation_->turn(tick - static_cast<std::int64_t>(around), n + 2 * around, freq_hz, -1.0, samples);
+    }
+    if (around > 0) filter_.apply(samples, n, samples);
     imbalance_.apply(n, samples);
     tones_.add(tick, n, samples);
-    if (!beyond.empty()) medium::Converter::clip_below(beyond.data(), n, samples);
+    if (!beyond.empty()) medium::Converter::clip_below(beyond.data() + around, n, samples);
     converter_.apply(n, samples);
 }
 

@@ -2,7 +2,7 @@
 //
 // Transmitting: steps of the converter, IQ imbalance, spur, amplifier and its ramp, the oscillator's wandering. The
 // carrier's leakage is there between bursts too, so that receivers add it (antenna.hpp). Receiving, in units of full
-// scale: wandering, IQ imbalance, DC offset, spur, clipping and steps of the converter.
+// scale: wandering, filters, IQ imbalance, DC offset, spur, clipping and steps of the converter.
 
 #pragma once
 
@@ -50,13 +50,17 @@ class RxFlaws {
 public:
     static std::optional<RxFlaws> of(const medium::Impairments& impairments, double rate_sps, const Origin& origin);
 
-    // `beyond`: power at each sample of what lies beyond the sample rate; empty: nothing does.
+    // How many samples on either side `apply` looks at.
+    std::size_t reach() const { return filter_.none() ? 0 : medium::Filter::kReach; }
+    // Takes samples from tick - reach() on, so many more on either side, and leaves those at ticks [tick, tick + n) at the
+    // beginning. `beyond`: power, at the samples taken, of what lies beyond the sample rate; empty: nothing does.
     void apply(std::int64_t tick, double freq_hz, std::size_t n, const std::vector<float>& beyond, Sample* samples);
 
 private:
     RxFlaws(const medium::Impairments& impairments, double rate_sps, const Origin& origin);
 
     std::optional<medium::Rotation> rotation_;
+    medium::Filter filter_;
     medium::Imbalance imbalance_;
     medium::Tones tones_;
     medium::Converter converter_;

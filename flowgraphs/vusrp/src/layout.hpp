@@ -24,7 +24,7 @@
 namespace fadelab {
 
 constexpr std::uint64_t kMagic = 0x72696162616c6566u;  // "felabair"
-constexpr std::uint32_t kVersion = 6;
+constexpr std::uint32_t kVersion = 7;
 
 constexpr std::size_t kDevices = 8;
 constexpr std::size_t kChannels = 4;  // of each direction of a device, at most
@@ -87,6 +87,7 @@ struct alignas(kPage) Slot {
     Process owner;
     char serial[kNameBytes];
     std::atomic<std::uint32_t> channels;  // of each direction
+    std::atomic<std::uint32_t> disciplined;  // by an external reference: its oscillator does not wander
     std::int64_t released_ns;  // CLOCK_MONOTONIC
     medium::Impairments impairments;  // its own, unless the configuration has others for it
     std::atomic<double> ppm;          // of its clock

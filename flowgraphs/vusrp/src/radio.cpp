@@ -34,6 +34,7 @@ Radio::Radio(Air air, const Profile& profile, const Link& link, std::optional<do
       master_clock_hz_(master_clock(profile.master_clock, master_clock_hz.value_or(profile.master_clock.default_hz))),
       automatic_(profile.master_clock.automatic && !master_clock_hz) {
     air_.slot().channels = static_cast<std::uint32_t>(channels());
+    air_.slot().disciplined = 0;
     ++air_.header().changes;
     for (std::size_t channel = 0; channel < channels(); ++channel) {
         const auto add = [&](bool tx, Tunings& tunings) {
@@ -231,6 +232,8 @@ void Radio::set_external_reference(bool external) {
     const double ppm = air_.clock_offset_ppm(serial_);
     const std::lock_guard lock(mutex_);
     external_reference_ = external;
+    air_.slot().disciplined = external ? 1 : 0;
+    ++air_.header().changes;
     ++impairment_changes_;
     set_clock(master_clock_hz_, external ? 0.0 : ppm);
 }

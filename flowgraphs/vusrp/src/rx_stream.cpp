@@ -118,8 +118,10 @@ void RxStream::issue_stream_cmd(const stream_cmd_t& command) {
 
 // Hands out what there is of the packet, up to `room`.
 std::size_t RxStream::deliver(const buffs_type& buffs, std::size_t filled, std::size_t room, rx_metadata_t& metadata) {
-    const std::int64_t settled = grid_.last_tick_at(radio_->air().settled_ns()) - kLookahead;
-    const std::size_t n = std::min({packet_left_, room, static_cast<std::size_t>(settled - next_tick_)});
+    const std::int64_t settled = grid_.last_tick_at(radio_->air().settled_ns()) - lookahead();
+    // none where the clocks have begun to wander since the samples were waited for
+    const auto there = static_cast<std::size_t>(std::max<std::int64_t>(settled - next_tick_, 0));
+    const std::size_t n = std::min({packet_left_, room, there});
     if (filled == 0) {
         metadata.has_time_spec = true;
         metadata.time_spec = radio_->time_of_tick(grid_, next_tick_);
@@ -172,8 +174,9 @@ bool RxStream::wait_for_samples(std::unique_lock<std::mutex>& lock, std::size_t 
             // one packet at a time, or all that the program has room for, be it less or more
             const std::int64_t all = std::min({static_cast<std::int64_t>(wanted), end_tick_ - next_tick_, kMostAwaited});
             const std::int64_t awaited = air.lockstep() || wanted == 0 ? packet : all;
-            const std::int64_t least_ns = grid_.ns_of(next_tick_ + std::min(packet, awaited) + kLookahead);
-            const std::int64_t needed_ns = grid_.ns_of(next_tick_ + awaited + kLookahead);
+            const std::int64_t ahead = lookahead();
+            const std::int64_t least_ns = grid_.ns_of(next_tick_ + std::min(packet, awaited) + ahead);
+            const std::int64_t needed_ns = grid_.ns_of(next_tick_ + awaited + ahead);
             const std::int64_t settled_ns = air.settled_ns();
             if (settled_ns >= needed_ns) return true;
             packet_is_there = settled_ns >= least_ns;
@@ -273,7 +276,7 @@ void RxStream::start(const Command& command, std::int64_t earliest_tick) {
     first_packet_ = true;
     packet_left_ = packet_offset_ = 0;
     set_load(grid_.rate_sps * static_cast<double>(sample_octets_));
-    radio_->air().lead_at_least(grid_.ns_of(2 * kLookahead));
+    radio_->air().lead_at_least(grid_.ns_of(2 * kLookahead) + static_cast<std::int64_t>(4e9 * medium::kMostWander_s));
     radio_->air().set_receiving(channels_.front(), grid_.ns_of(next_tick_));
 }
 

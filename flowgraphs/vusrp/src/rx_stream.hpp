@@ -68,6 +68,7 @@ private:
     void go_idle();
     void fail(uhd::rx_metadata_t::error_code_t code, const uhd::time_spec_t& time);
     void follow_grid();
+    std::int64_t lookahead() { return antennas_.front().lookahead(grid_.rate_sps); }
     void set_load(double octets_per_second);
     bool link_is_full();
     bool hiccup();

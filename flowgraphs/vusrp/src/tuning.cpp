@@ -66,4 +66,19 @@ Tuned tuned_at(const Tunings& tunings, std::int64_t ns) {
     return found;
 }
 
+std::optional<GainStep> gain_step_at(const Tunings& tunings, std::int64_t ns) {
+    const std::uint64_t count = tunings.count.load(std::memory_order_acquire);
+    const std::uint64_t oldest = count > kTunings ? count - kTunings + 1 : 0;
+    const Tuning* after = nullptr;
+    for (std::uint64_t i = count; i-- > oldest;) {
+        const Tuning& tuning = tunings.ring[i % kTunings];
+        if (tuning.at_ns > ns) continue;
+        if (after != nullptr && tuning.full_scale_dbm != after->full_scale_dbm) {
+            return GainStep{after->at_ns, tuning.full_scale_dbm};
+        }
+        after = &tuning;
+    }
+    return std::nullopt;
+}
+
 }  // namespace fadelab

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 
 #include "layout.hpp"
 
@@ -43,5 +44,12 @@ inline void balance(Sample by, std::size_t n, Sample* samples) {
     if (by == Sample()) return;
     for (std::size_t i = 0; i < n; ++i) samples[i] += samples[i].real() * by;
 }
+
+// The last change of the gain before a moment, or at it.
+struct GainStep {
+    std::int64_t at_ns;
+    double full_scale_before_dbm;
+};
+std::optional<GainStep> gain_step_at(const Tunings& tunings, std::int64_t ns);
 
 }  // namespace fadelab
