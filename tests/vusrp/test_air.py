@@ -242,6 +242,28 @@ def test_an_air_whose_processes_were_all_killed_makes_room_for_a_new_one(air_nam
     assert air_name not in Air.names()
 
 
+def test_an_air_of_another_version_is_abandoned_once_nobody_has_it(air_name: str) -> None:
+    context = multiprocessing.get_context("spawn")
+    ours, theirs = context.Pipe()
+    child = context.Process(target=_set_links_for_ever, args=(air_name, theirs), daemon=True)
+    with Air.create(air_name):
+        child.start()
+        assert ours.recv() == "begun"
+        with Path(f"/dev/shm/fadelab-air-{air_name}").open("r+b") as file:
+            file.seek(8)
+            version = file.read(4)
+            file.seek(8)
+            file.write(b"\xff\xff\xff\x7f")
+            file.flush()
+            assert air_name not in Air.abandoned()
+            assert child.pid is not None
+            os.kill(child.pid, signal.SIGKILL)
+            child.join()
+            assert air_name in Air.abandoned()
+            file.seek(8)
+            file.write(version)
+
+
 def test_a_process_killed_while_it_sets_links_leaves_the_air_whole(air_name: str) -> None:
     context = multiprocessing.get_context("spawn")
     rng = random.Random(7)

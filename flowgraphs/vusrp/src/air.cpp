@@ -7,6 +7,8 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <filesystem>
+#include <fstream>
 #include <system_error>
 #include <utility>
 
@@ -20,6 +22,19 @@ constexpr std::size_t kBytes = kHeaderBytes + kDevices * kChannels * kRingBytes;
 constexpr std::int64_t kLookForDead_ns = 100'000'000;
 constexpr std::int64_t kPatience_ns = 30 * kSecond_ns;
 constexpr std::int64_t kPatienceWhileIdle_ns = 2 * kSecond_ns;
+
+// Whether another process that can be looked at has a file mapped.
+bool mapped_by_others(const std::string& path) {
+    for (const auto& process : std::filesystem::directory_iterator("/proc")) {
+        const std::string pid = process.path().filename();
+        if (pid.find_first_not_of("0123456789") != std::string::npos || pid == std::to_string(getpid())) continue;
+        std::ifstream maps(process.path() / "maps");
+        for (std::string line; std::getline(maps, line);) {
+            if (line.size() >= path.size() && line.compare(line.size() - path.size(), path.size(), path) == 0) return true;
+        }
+    }
+    return false;
+}
 
 std::string path_of(const std::string& name) { return kFolder + "/fadelab-air-" + name; }
 
@@ -169,7 +184,8 @@ bool Air::abandoned(const std::string& name) {
     const int file = ::open(path_of(name).c_str(), O_RDWR | O_CLOEXEC);
     if (file < 0) return false;
     const Mapping mapping(name, file);
-    if (!mapping.whole()) return true;
+    // Another version's layout says nothing here, but its users have the file mapped, as the maker of a new one has.
+    if (!mapping.whole()) return !mapped_by_others(path_of(name));
     // Looked at without the lock, which would be to join; whoever joins now finds it unused, and makes another.
     const auto& header = *static_cast<const Header*>(mapping.memory());
     if (header.kept && (header.keeper.pid == 0 || header.keeper.alive())) return false;

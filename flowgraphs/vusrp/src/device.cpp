@@ -95,7 +95,7 @@ auto living(Streams& streams) {
 
 }  // namespace
 
-Device::Device(std::shared_ptr<Radio> radio) : radio_(std::move(radio)) {
+Device::Device(std::shared_ptr<Radio> radio, bool referenced) : radio_(std::move(radio)), referenced_(referenced) {
     _type = uhd::device::USRP;
     _tree = uhd::property_tree::make();
     _tree->create<std::string>("/name").set(profile().device);
@@ -172,7 +172,7 @@ void Device::add_mboard() {
     }
     // Every time source has the air's whole seconds.
     add_source("clock", "internal", profile().clock_sources, [this](const std::string& source) {
-        radio_->set_external_reference(source != "internal");
+        radio_->set_external_reference(source != "internal" && referenced_);
     });
     add_source("time", profile().default_time_source, profile().time_sources, [](const std::string&) {});
     for (const bool tx : {false, true}) {
@@ -212,8 +212,13 @@ void Device::add_sensor(const fs_path& path, const std::string& name) {
         sensor.set_publisher([] { return sensor_value_t("RSSI", -100.0, "dB"); });
     } else if (name == "fan") {
         sensor.set_publisher([] { return sensor_value_t("cooling fan", 0, "rpm"); });
+    } else if (name == "ref_locked") {
+        sensor.set_publisher([this] {
+            const bool own = _tree->access<std::string>(kMboard / "clock_source/value").get() == "internal";
+            return sensor_value_t("Ref", own || referenced_, "locked", "unlocked");
+        });
     } else {
-        const std::string label = name == "ref_locked" ? "Ref" : name == "mimo_locked" ? "MIMO" : "LO";
+        const std::string label = name == "mimo_locked" ? "MIMO" : "LO";
         const bool locked = name != "mimo_locked" && name != "gps_locked";
         sensor.set_publisher([label, locked] { return sensor_value_t(label, locked, "locked", "unlocked"); });
     }

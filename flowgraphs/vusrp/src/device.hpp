@@ -26,7 +26,8 @@ namespace fadelab {
 
 class Device : public uhd::device {
 public:
-    explicit Device(std::shared_ptr<Radio> radio);
+    // `referenced`: a reference signal is at its input.
+    Device(std::shared_ptr<Radio> radio, bool referenced);
 
     // Gives the serial number back before the device is destroyed.
     void leave() { radio_->air().leave(); }
@@ -57,6 +58,7 @@ private:
     Activity activity();
 
     std::shared_ptr<Radio> radio_;
+    const bool referenced_;
     // Of each channel, receiving and transmitting: the local oscillator, and the elements of the gain.
     std::vector<double> oscillators_hz_[2];
     std::vector<std::vector<double>> gains_db_[2];

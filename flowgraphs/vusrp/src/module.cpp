@@ -1,6 +1,6 @@
 // Makes virtual USRPs known to UHD: which device addresses there are, and devices from them.
 //
-// Arguments: type=vusrp, profile, impairments=typical|none, link, air (default: "default"), serial, master_clock_rate, clock=internal|external for the clock
+// Arguments: type=vusrp, profile, impairments=typical|none, link, air (default: "default"), serial, master_clock_rate, reference=present|absent, clock=internal|external for the clock
 // source, and for an air that does not exist yet air_clock=realtime|lockstep, seed, wait_streams.
 
 #include <uhd/device.hpp>
@@ -98,6 +98,13 @@ bool impaired(const device_addr_t& address) {
     return which == "typical";
 }
 
+// Whether a reference signal is at the device's input.
+bool referenced(const device_addr_t& address) {
+    const std::string which = address.get("reference", "present");
+    if (which != "present" && which != "absent") throw AirError("reference=" + which + " is neither present nor absent");
+    return which == "present";
+}
+
 // Throws AirError for one that the family does not have; nothing where the address leaves it open.
 std::optional<double> master_clock_of(const device_addr_t& address, const Profile& family) {
     // a device that has one master clock takes no notice of the argument
@@ -171,7 +178,7 @@ public:
         const bool typical = impaired(address);
         Air air = join(air_name, options, asked);
         const std::string serial = air.slot().serial;
-        auto device = std::make_shared<Device>(std::make_shared<Radio>(std::move(air), family, link, master_clock_hz, typical));
+        auto device = std::make_shared<Device>(std::make_shared<Radio>(std::move(air), family, link, master_clock_hz, typical), referenced(address));
         if (family.heeds_clock_source) {
             for (const std::string kind : {"clock_source", "time_source"}) {
                 if (!address.has_key(kind)) continue;
