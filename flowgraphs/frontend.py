@@ -221,7 +221,7 @@ class _Half:
         uhd, options = _uhd(), settings.options
         stream = uhd.stream_args(cpu_format="fc32", channels=[options.channel], args=stream_args)
         try:
-            with _looking_for_devices():
+            with looking_for_devices():
                 block = self.block = make(uhd, _device_args(settings), stream)
             _check_master_clock(block, settings)
             _set_sources(block, settings)
@@ -426,7 +426,7 @@ def _close(actual: float, wanted: float) -> bool:
 
 
 @contextmanager
-def _looking_for_devices() -> Iterator[None]:
+def looking_for_devices() -> Iterator[None]:
     """Let one of our processes at a time look for devices and open one.
 
     UHD claims every B200 for a moment while it looks for one (`b200_find`), and overlooks those that another program

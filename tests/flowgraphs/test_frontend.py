@@ -1,11 +1,14 @@
 """Front ends on a virtual USRP: what they set, and what they say when it cannot be."""
 
+import fcntl
 import math
+import os
 import re
 import sys
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -15,6 +18,7 @@ import pytest
 
 from flowgraphs.air import Air
 from flowgraphs.frontend import FrontEndError, FrontEndOptions, RadioSettings, Receiver, Transmitter
+from testbed.cli.doctor.usrp import probe
 from tests.harness.invented_usrp import Board, Half
 from tests.harness.radios import CARRIER_HZ, RATE_SPS, needs_vusrp, on, quiet_air
 
@@ -307,6 +311,29 @@ def test_one_program_at_a_time_looks_for_devices(monkeypatch: pytest.MonkeyPatch
     with ThreadPoolExecutor(4) as pool:
         list(pool.map(lambda _: Receiver(B200), range(4)))
     assert most == [1] * 4
+
+
+def test_the_doctor_keeps_others_from_looking_for_devices(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr("flowgraphs.frontend._USB_DEVICES", tmp_path)
+    free = []
+
+    def find(args: str) -> list[str]:
+        folder = os.open(tmp_path, os.O_RDONLY)
+        with suppress(BlockingIOError):
+            fcntl.flock(folder, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            free.append(args)
+        os.close(folder)
+        return []
+
+    def make(args: str) -> None:
+        find(args)
+        raise RuntimeError("No devices found")
+
+    monkeypatch.setitem(sys.modules, "uhd", SimpleNamespace(find=find, usrp=SimpleNamespace(MultiUSRP=make)))
+    assert probe._open("type=b200", None) == {"fits": [], "fault": "no USRP answers"}
+    assert free == []
+    find("type=b200")
+    assert free == ["type=b200"]
 
 
 @pytest.mark.parametrize(

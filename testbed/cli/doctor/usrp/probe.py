@@ -93,14 +93,15 @@ def _open(args: str, clock_source: str | None) -> dict[str, Any]:
         import uhd
     except ImportError as error:
         return {"fault": f"UHD's Python module is missing ({error}): apt-get install python3-uhd"}
-    from flowgraphs.frontend import locks
+    from flowgraphs.frontend import locks, looking_for_devices
 
-    answer: dict[str, Any] = {"fits": [found.to_dict() for found in uhd.find(args)]}
-    try:
-        device = uhd.usrp.MultiUSRP(args)
-    except RuntimeError as error:
-        text = " ".join(str(error).split())
-        return answer | {"fault": "no USRP answers" if "No devices found" in text else text}
+    with looking_for_devices():
+        answer: dict[str, Any] = {"fits": [found.to_dict() for found in uhd.find(args)]}
+        try:
+            device = uhd.usrp.MultiUSRP(args)
+        except RuntimeError as error:
+            text = " ".join(str(error).split())
+            return answer | {"fault": "no USRP answers" if "No devices found" in text else text}
     tree, info = device.get_tree(), device.get_usrp_rx_info(0)
     answer |= {"name": info["mboard_id"], "serial": info["mboard_serial"]}
     if tree.exists("/mboards/0/usb_version"):
