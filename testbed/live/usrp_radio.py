@@ -9,6 +9,7 @@ samples sent too late count as late events, and the time of lost samples as late
 Left out: the fate of a frame on the air. A receiver notices a missed frame only by the sequence number of the next.
 """
 
+import math
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -49,7 +50,7 @@ _UNHEARD_NS = 100_000_000
 #: the frames in a device that is behind get so much more time, less than it is behind, lest it run dry
 _MORE_NS = 2_500_000
 _LEVEL_INTERVAL_NS = 50_000_000
-#: the virtual USRP's default, and that of many real ones: their sample rates are whole fractions of it
+#: the virtual USRP's default: its sample rates are whole fractions of it
 _MASTER_CLOCK_HZ = 200_000_000
 
 
@@ -324,11 +325,14 @@ def _remedies(plan: Plan, phy: Phy, nbytes: int, slow: Mapping[Side, float], gua
             remedies.append(f"radio.{option} to {value}")
             break
     needed_sps = radio.rate_sps * max(slow.values())
-    decimations = range(int(_MASTER_CLOCK_HZ / needed_sps), 0, -1)
-    # whole numbers of kHz
-    rates_sps = [_MASTER_CLOCK_HZ // n for n in decimations if _MASTER_CLOCK_HZ // 1000 % n == 0]
-    if rates_sps and rates_sps[0] <= radio.most_sps:
-        remedies.append(f"radio.rate_sps to {rates_sps[0]}")
+    if radio.devices is None:
+        decimations = range(int(_MASTER_CLOCK_HZ / needed_sps), 0, -1)
+        # whole numbers of kHz
+        rates_sps = [_MASTER_CLOCK_HZ // n for n in decimations if _MASTER_CLOCK_HZ // 1000 % n == 0]
+        if rates_sps and rates_sps[0] <= radio.most_sps:
+            remedies.append(f"radio.rate_sps to {rates_sps[0]}")
+    elif needed_sps <= radio.most_sps:
+        remedies.append(f"radio.rate_sps to a rate of the device from {math.ceil(needed_sps)} on")
     rates_bps = {side: plan.stations[side].hop.rate_bps for side in slow}
     if len(slow) == len(SIDES) and len(set(rates_bps.values())) == 1:
         lower = {"channel.rate_bps": _floor(rates_bps["up"] / slow["up"])}

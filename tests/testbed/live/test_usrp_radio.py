@@ -369,6 +369,14 @@ def test_the_rate_it_advises_is_enough(rate_bps: int, share: float) -> None:
     check_capacity(planned(channel={"rate_bps": advised_bps}, radio=offered(share * needed_sps).radio), phy)
 
 
+def test_a_device_that_is_named_is_not_told_a_virtual_ones_rates() -> None:
+    devices = ["type=b200,serial=1", "type=b200,serial=2"]
+    phy: Any = Phy(10)
+    plan = planned(tier="usrp", channel={"rate_bps": 3_000_000}, radio={"rate_sps": 2.5e6, "devices": devices})
+    with pytest.raises(FadelabError, match=r"set radio\.rate_sps to a rate of the device from 3750001 on or channel"):
+        check_capacity(plan, phy)
+
+
 def test_only_what_helps_is_advised() -> None:
     def refusal(phy: Any, **radio: float) -> str:
         channel = {"down": {"rate_bps": 50_000}}
