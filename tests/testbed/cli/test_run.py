@@ -22,6 +22,7 @@ NOBODY = 65534
 SMALL = ("--set", "channel.rate_bps=4e6", "--set", "channel.delay_ms=2", "--set", "workloads.0.duration_s=1")
 
 
+@pytest.mark.light
 @pytest.mark.net
 @needs_network[1]
 def test_json_is_one_object_and_all_of_stdout(tmp_path: Path) -> None:
@@ -41,6 +42,7 @@ def test_json_is_one_object_and_all_of_stdout(tmp_path: Path) -> None:
     assert left_behind(process.pid) == []
 
 
+@pytest.mark.light
 @pytest.mark.net
 @needs_network[1]
 @pytest.mark.parametrize(

@@ -98,6 +98,7 @@ def test_what_cannot_be_started_is_refused(
     assert (recorder.scenarios, list(tmp_path.iterdir())) == ([], [])
 
 
+@pytest.mark.light
 @pytest.mark.net
 @needs_network[1]
 def test_runs_start_side_by_side_and_end_with_the_starter(
@@ -120,6 +121,7 @@ def test_runs_start_side_by_side_and_end_with_the_starter(
         starter.start(REQUEST)
 
 
+@pytest.mark.light
 @pytest.mark.net
 @needs_network[1]
 def test_a_run_that_fails_is_a_complaint(

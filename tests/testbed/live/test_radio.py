@@ -31,7 +31,7 @@ from tests.harness.steered import ENDLESS
 from tests.harness.unplugging import unplug_in_mid_run
 from tests.hosts.harness import needs_network
 
-pytestmark = [*needs_network, needs_vusrp]
+pytestmark = [*needs_network, needs_vusrp, pytest.mark.light]
 
 #: where QPSK loses about a tenth of its longest frames
 SNR_DB = 11.5

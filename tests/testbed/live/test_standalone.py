@@ -267,6 +267,7 @@ def exchange(sender: socket.socket, receiver: socket.socket) -> None:
     assert wait_for(heard) == b"hello"
 
 
+@pytest.mark.light
 @pytest.mark.net
 @needs_network[1]
 @needs_vusrp

@@ -14,14 +14,13 @@ from tests.harness.scenarios import scenario
 from tests.harness.steered import ENDLESS, Drive
 from tests.hosts.harness import needs_network
 
-pytestmark = needs_network
+pytestmark = [*needs_network, pytest.mark.light]
 
 
 def gained(counter: str, before: LinkRecord, after: LinkRecord) -> int:
     return int(getattr(after, counter) - getattr(before, counter))
 
 
-@pytest.mark.light
 def test_a_run_becomes_what_a_person_wants(tmp_path: Path) -> None:
     with Drive(scenario(workloads=ENDLESS, channel={"rate_bps": 4_000_000, "delay_ms": 10}), tmp_path) as drive:
         sink, steer = drive.sink, drive.steering.set
