@@ -11,6 +11,8 @@ from gnuradio import blocks, gr
 
 from flowgraphs.native import native
 from flowgraphs.phy import Samples
+from flowgraphs.phys.ofdm.modem import OfdmPhy
+from tests.harness.waiting import wait_for
 
 DEFER, SLOT, LEAD, TURNAROUND, WINDOW, YIELD = 100, 900, 800, 20, 4, 4
 STEP = 10
@@ -262,6 +264,19 @@ def test_block_waits_while_others_are_on_the_carrier() -> None:
     bench = Bench(heard[90_000:], [1000], **PATIENT)
     assert [begin >= 7.25 + 0.16 + 0.05 for begin in bench.times_s] == [True]
     assert bench.access.counts[1] == 1
+
+
+def test_ofdm_receiver_tells_until_when_a_frame_takes_the_carrier() -> None:
+    phy = OfdmPhy(rate_sps=RATE_SPS)
+    burst = phy.modulator().modulate(bytes(700))
+    heard = np.concatenate([noise(5000, -60.0), burst, noise(5000, -60.0, 2)])
+    top, receiver, told = gr.top_block(), phy.receiver(), blocks.message_debug()
+    top.connect(blocks.vector_source_c(heard.tolist()), receiver)
+    top.msg_connect((receiver, "busy"), (told, "store"))
+    top.run()
+    wait_for(lambda: told.num_messages() > 0)
+    until = pmt.to_uint64(told.get_message(told.num_messages() - 1))
+    assert until == pytest.approx(5000 + len(burst), abs=2 * (phy.subcarriers + phy.cyclic_prefix))
 
 
 @pytest.mark.parametrize(

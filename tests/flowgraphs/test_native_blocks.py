@@ -29,7 +29,7 @@ class Poster(gr.basic_block):
         self.heard: list[bytes] = []
         self.message_port_register_in(pmt.intern("in"))
         self.set_msg_handler(pmt.intern("in"), self._take)
-        for port in ("received", "events"):
+        for port in ("received", "events", "departed"):
             self.message_port_register_out(pmt.intern(port))
 
     def post(self, port: str, message: object) -> None:
@@ -45,7 +45,7 @@ class Boxed:
     def __init__(self) -> None:
         self.box, self.poster, self._top = native().frame_box(), Poster(), gr.top_block()
         self._top.msg_connect((self.box, "send"), (self.poster, "in"))
-        for port in ("received", "events"):
+        for port in ("received", "events", "departed"):
             self._top.msg_connect((self.poster, port), (self.box, port))
         self._top.start()
 
@@ -130,6 +130,15 @@ def test_events_of_lateness_are_counted(boxed: Boxed) -> None:
     boxed.poster.post("received", received_pdu(FIRST))
     boxed.taken(1)
     assert (boxed.box.late, boxed.box.acknowledged) == (3, 1)
+
+
+def test_departed_frames_are_counted_and_wake_the_program(boxed: Boxed) -> None:
+    for frames in (3, 2):
+        boxed.poster.post("departed", pmt.from_long(frames))
+    wait_for(lambda: boxed.box.departed == 5)
+    assert boxed.readable(10.0)
+    assert boxed.box.take() == []
+    assert not boxed.readable()
 
 
 def test_a_closed_box_has_no_descriptor() -> None:
