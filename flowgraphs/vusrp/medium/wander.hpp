@@ -26,14 +26,15 @@ public:
         const std::int64_t line = tick >> kLineBits;
         if (line != line_) {
             line_ = line;
-            begin_ = exact(line << kLineBits);
-            slope_ = (exact((line + 1) << kLineBits) - begin_) / static_cast<double>(std::int64_t{1} << kLineBits);
+            begin_ = exact(line * kLine);
+            slope_ = (exact((line + 1) * kLine) - begin_) / static_cast<double>(kLine);
         }
-        return begin_ + slope_ * static_cast<double>(tick - (line << kLineBits));
+        return begin_ + slope_ * static_cast<double>(tick - line * kLine);
     }
 
 private:
     static constexpr int kLineBits = 12;
+    static constexpr std::int64_t kLine = std::int64_t{1} << kLineBits;
 
     double exact(std::int64_t tick) {
         const double time_s = static_cast<double>(tick) / rate_sps_;
