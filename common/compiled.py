@@ -114,6 +114,12 @@ def state() -> str:
     return _state
 
 
+def path_of(package: ModuleType) -> list[str]:
+    """Return the folders of a package's sources: one that a compiled module imports has that of its shared object."""
+    source = _found.get(package.__name__)
+    return list(package.__path__) if source is None else [str(ROOT / source.parent)]
+
+
 def hints_of(kind: type[Any]) -> dict[str, Any]:
     """Return the types of a dataclass's fields, with their metadata, as `typing.get_type_hints` does.
 

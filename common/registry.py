@@ -12,6 +12,8 @@ from importlib import import_module
 from pkgutil import iter_modules
 from typing import Protocol, TypeVar
 
+from common.compiled import path_of
+
 
 class Plugin(Protocol):
     """The common part of all declarations: the name that scenarios use."""
@@ -53,7 +55,7 @@ class Registry(Mapping[str, T]):
     def _walk(self) -> dict[str, T]:
         found: dict[str, T] = {}
         where: dict[str, str] = {}
-        for module_info in sorted(iter_modules(import_module(self._package).__path__), key=lambda info: info.name):
+        for module_info in sorted(iter_modules(path_of(import_module(self._package))), key=lambda info: info.name):
             module = f"{self._package}.{module_info.name}"
             declared = getattr(import_module(module), self._attribute, ())
             for plugin in declared if isinstance(declared, tuple) else (declared,):

@@ -6,6 +6,7 @@ import sysconfig
 from collections.abc import Mapping
 from dataclasses import is_dataclass
 from pathlib import Path
+from types import ModuleType
 from typing import Any, get_type_hints
 
 import pytest
@@ -122,3 +123,12 @@ def test_a_paper_goes_on_without_a_compiler(
     ensure_compiled()
     [line] = capsys.readouterr().err.splitlines()
     assert line.endswith("apt-get install gcc python3-dev; going on with interpreted cores")
+
+
+def test_new_plugins_are_looked_for_beside_the_sources(monkeypatch: pytest.MonkeyPatch) -> None:
+    package = ModuleType("linklayer.queues")
+    package.__path__ = ["/where the shared object is"]
+    monkeypatch.setattr(compiled, "_found", {package.__name__: Path("linklayer/queues/__init__.py")})
+    assert compiled.path_of(package) == [str(compiled.ROOT / "linklayer" / "queues")]
+    monkeypatch.setattr(compiled, "_found", {})
+    assert compiled.path_of(package) == package.__path__
