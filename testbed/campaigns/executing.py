@@ -42,8 +42,8 @@ class Task:
     incoming: Path
     metrics: tuple[str, ...]
     #: whether to keep records, or the result alone
-    records: bool = True
-    allow_late: bool = False
+    records: bool
+    allow_late: bool
 
 
 def task_of(

@@ -121,6 +121,8 @@ def test_a_packet_is_given_up_after_its_last_copy(retries: int) -> None:
     assert (pair.ends[0].poll_given_up(), pair.ends[0].poll_given_up()) == (PACKETS[1], None)
     counters = pair.ends[0].counters()
     assert (counters.retransmissions, counters.residual_losses) == (retries, 1)
+    copies = [frame.copy for _, frame in pair.sent[0] if isinstance(frame, Fragment) and frame.seq == 1]
+    assert copies == [copy for copy in range(retries + 1) for _ in range(4)]
 
 
 def test_a_packet_whose_acknowledgement_was_lost_goes_again_and_is_acknowledged() -> None:

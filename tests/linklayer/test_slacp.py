@@ -190,6 +190,16 @@ def test_what_is_held_behind_a_given_up_frame_is_delivered_when_the_sender_says_
     assert _polled(b) == packets(4)[1:]
 
 
+def test_an_acknowledgement_of_what_was_never_sent_settles_nothing() -> None:
+    pair = Pair(drop=lambda direction, frame: isinstance(frame, Ack)).establish()
+    pair.send(A, *packets(2))
+    pair.run_until(lambda: len(pair.delivered[B]) == 2)
+    a, tag = pair.ends[A], pair.ends[B]._session.tx_tag
+    for cum, received in ((3, 0), (1, 0b11), (2, 0b10)):
+        a.handle_frame(Ack(tag, 0, 1, cum, received, repeat=False), pair.now)
+    assert (a.stats.strays, a.stats.acked) == (3, 0)
+
+
 def test_a_frame_behind_the_window_is_refused() -> None:
     window = 8
     pair = Pair(SlacpConfig(window=window)).establish()

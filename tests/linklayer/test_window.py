@@ -3,7 +3,8 @@
 A script has steps, with `;` between. Connections of the mobile host are named by numbers:
 
     1 open 4000        the peer connects; the host's SYN-ACK leaves with this window
-    1 syn 4000         the host's SYN-ACK alone; `1 answered 1`: the peer acknowledges so many numbers from it on
+    1 syn 4000         the host's SYN-ACK alone; `1 answered 1`: the peer acknowledges so many numbers from it on;
+                       `1 refused 1`: with a RST whose own number is wrong
     1 acks 500 4000    the host acknowledges so many octets with its whole buffer, and this window leaves
     1 acks 500 7 7     the same, with a window of 7 offered
     1 fin 500          the peer's FIN comes, behind so many octets
@@ -93,6 +94,8 @@ class Hosts:
                     self.says(port, 0, 0, RST)
                 case [int(port), "answered", int(ack)]:
                     self.hears(port, 0, ack=ack)
+                case [int(port), "refused", int(ack)]:
+                    self.hears(port, 9, ack=ack, flags=RST | ACK)
                 case [int(port), "fin", int(nbytes)]:
                     self.hears(port, 0, nbytes, FIN | ACK)
                 case [int(port), "reset", int(seq)]:
@@ -139,6 +142,7 @@ SCRIPTS: Mapping[str, tuple[dict[str, Any], str]] = {
         "1 syn 4000; 1 answered 1; 2 syn 4000; 2 answered 65536; 3 syn 2666; 3 answered 65537; 4 syn 2000; "
         "4 answered 0; count 2",
     ),
+    "an answer that resets opens nothing": ({}, "1 syn 4000; 1 refused 1; count 0"),
     "an idle connection counts again with its next segment": (
         {"idle_s": 1},
         "1 open 4000; 2 open 4000; +10ms; 1 acks 20000 4000; +890ms; 2 acks 20000 4000; +110ms; 2 acks 24000 8000; "

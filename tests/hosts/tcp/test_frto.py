@@ -48,6 +48,13 @@ BOTH = pytest.mark.parametrize("peer", ["mss 1000", "mss 1000 sackok"], ids=["ba
         3100 > 1:1001
         3200 < ack 1001 > 6001:7001, 7001:8001
         3210 < ack 2001 | spurious_timeouts 1
+    a timeout soon after a spurious one is watched as well
+        1100 > 1:1001 | cwnd 1000, ssthresh 3000
+        1200 < ack 1001 > 6001:7001, 7001:8001
+        1210 < ack 2001 | spurious_timeouts 1
+        2596.25 > 2001:3001 | cwnd 1000, ssthresh 3000
+        2700 < ack 3001 > 8001:9001, 9001:10001
+        2710 < ack 4001 | spurious_timeouts 2
     the duplicates of needless retransmissions are no losses
         # section 2.1, step 2, and RFC 6582: `recover` is what had been sent by then
         1100 > 1:1001 | cwnd 1000, ssthresh 3000

@@ -59,6 +59,7 @@ from tests.hosts.tcp.script import FLOW, PLAIN, Case, MakeScript, Script, by_scr
         listen
         0 < R 0:0 > nothing
         0 < 0:0 ack 77 > R 77:77 | state LISTEN
+        0 < S 0:0 ack 77 mss 1000 > R 77:77 | state LISTEN
     """
 )
 def test_opening(script: MakeScript, case: Case) -> None:

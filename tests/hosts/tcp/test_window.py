@@ -36,6 +36,20 @@ from tests.hosts.tcp.script import PLAIN, Case, MakeScript, by_script
         1300 < ack 3401 win 400 > nothing
         # a segment's is filled at once
         1400 < ack 3401 win 1000 > 3401:4401
+    a window that takes all that is left is filled at once [window=8000]
+        write 3000 > ...
+        200 < ack 3001 win 0
+        write 100 > nothing
+        300 < ack 3001 win 150 > 3001:3101
+        # the persist timer has ended, and the other one runs
+        1300 > 3001:3101 | timeouts 1, zero_window_probes 0
+    a window of a few octets waits for the persist timer [window=8000]
+        write 3000 > ...
+        200 < ack 3001 win 0
+        write 100 > nothing
+        1200 > 3001:3002
+        1300 < ack 3001 win 20 > nothing
+        3200 > 3001:3021
     half of the largest window is enough [window=1200]
         write 5000 > 1:1001
         200 < ack 1001 win 600 > 1001:1601

@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 
 from testbed.campaigns.engine import run_campaign
+from testbed.campaigns.executing import Parcel, failed, task_of, unpack
 from testbed.campaigns.file import CampaignError
-from testbed.campaigns.folder import open_plan, read_rows, settle
+from testbed.campaigns.folder import FAILED, RUNS, open_plan, read_rows, settle
 from testbed.campaigns.journal import Journal, read_journal
 from testbed.campaigns.processes import Workers
 from testbed.campaigns.rows import Row
@@ -94,6 +95,19 @@ def test_failed_runs_are_kept_until_they_are_retried(tmp_path: Path) -> None:
         folder.add(Row("0-none-s1", "failed", error="no such trace"))
         assert folder.known(retry=False)["0-none-s1"].error == "no such trace"
         assert folder.known(retry=True) == {}
+
+
+def test_the_folder_of_a_failed_run_takes_the_place_of_an_earlier_attempts(tmp_path: Path) -> None:
+    file = campaign_file(tmp_path)
+    with opened(tmp_path / "out", file) as folder:
+        run = folder.plan.run(folder.plan.points[0], 0)
+        task = task_of(run, folder.plan.campaign, folder.path, folder.incoming)
+        for attempt in ("first", "second"):
+            row = failed(run.name, ValueError(attempt))
+            assert unpack(Parcel(row, {"summary.json": attempt.encode()}), task) == row
+            [kept] = (folder.path / FAILED).iterdir()
+            assert (kept.name, (kept / "summary.json").read_text()) == (run.name, attempt)
+        assert not list((folder.path / RUNS).iterdir())
 
 
 def test_retry_that_ended_well_counts_though_its_line_is_missing(tmp_path: Path) -> None:

@@ -43,6 +43,10 @@ def test_fixed_replications_come_point_by_point() -> None:
         None,
     ]
     assert (schedule.planned, schedule.ended) == (6, 0)
+    for run in polled[:2]:
+        assert run is not None
+        schedule.handle_row(run, done(run.name))
+    assert (schedule.ended, schedule.left) == (2, {False: 4, True: 0})
 
 
 def test_real_time_runs_wait_apart() -> None:

@@ -179,6 +179,13 @@ def test_sizes_alone_are_reconstructed_as_octets_are() -> None:
         assert bool(real.reassembly.missing(START, 1035)) == (len(got) + len(redundant) < 4)
 
 
+def test_a_block_of_octets_takes_no_segment_of_size_alone() -> None:
+    bench = Bench()
+    assert not bench.fec(0)
+    assert bench.decoder.handle_fec((START, 4, 1, 5, 7), None, 10, START, LIMIT) is False
+    assert bench.waiting == 3
+
+
 numbers = st.tuples(
     st.one_of(st.integers(0, 2**32 - 1), st.integers(START - 50, START + 200)),
     st.integers(0, 255), st.integers(0, 255), st.integers(0, 65_535), st.integers(0, 65_535),
