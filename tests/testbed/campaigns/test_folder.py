@@ -14,7 +14,7 @@ from testbed.campaigns.folder import FAILED, RUNS, open_plan, read_rows, settle
 from testbed.campaigns.journal import Journal, read_journal
 from testbed.campaigns.processes import Workers
 from testbed.campaigns.rows import Row
-from tests.harness.campaigns import campaign_file, done, opened, plan
+from tests.harness.campaigns import InProcess, campaign_file, done, opened, plan
 
 
 def no_workers() -> Workers:
@@ -152,3 +152,11 @@ def test_campaign_whose_runs_are_done_makes_none(tmp_path: Path) -> None:
     results = json.loads((tmp_path / "out" / "results.json").read_text())
     assert (results["complete"], len(results["runs"])) == (True, 6)
     assert (tmp_path / "out" / "results.csv").read_text().splitlines()[1] == "0-none-s1,model,none,1,done,0.0,5.0"
+
+
+def test_progress_counts_the_runs_that_ended_and_those_that_failed(tmp_path: Path) -> None:
+    file = campaign_file(tmp_path, seeds={"count": 1})
+    told: list[tuple[int, int]] = []
+    with opened(tmp_path / "out", file) as folder:
+        run_campaign(folder, InProcess, show=lambda status: told.append((status.ended, status.failed)))
+    assert told == [(0, 0), (1, 0), (2, 0)]

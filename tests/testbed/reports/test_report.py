@@ -11,13 +11,16 @@ import sys
 import tarfile
 import zipfile
 from collections.abc import Callable
+from concurrent.futures import Future
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
 from testbed.campaigns.engine import run_campaign
+from testbed.campaigns.executing import failed
 from testbed.campaigns.file import CampaignError
 from testbed.cli import app
 from testbed.paths import root
@@ -48,6 +51,24 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     with opened(folder / "out", campaign_file(folder, **changes)) as campaign:
         run_campaign(campaign, InProcess)
     return folder / "out"
+
+
+class FailsHalf(InProcess):
+    """Workers with which every other run fails."""
+
+    calls = 0
+
+    def submit(self, call: Callable[[Any], Any], task: Any) -> "Future[Any]":
+        self.calls += 1
+        return super().submit((lambda task: failed(task.run, ValueError("no"))) if self.calls % 2 else call, task)
+
+
+def test_a_report_says_how_many_runs_are_done_and_failed(tmp_path: Path) -> None:
+    with opened(tmp_path / "out", campaign_file(tmp_path)) as campaign:
+        workers = FailsHalf()
+        run_campaign(campaign, lambda: workers)
+    write_report(read_campaign(tmp_path / "out"), tmp_path)
+    assert "2 points, 3 runs done, 3 failed." in (tmp_path / "report.md").read_text()
 
 
 @pytest.fixture
