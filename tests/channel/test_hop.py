@@ -267,10 +267,11 @@ def test_far_buffer_bounds_what_is_under_way_and_late_driving_changes_nothing(
         assert not before or sum(before) + sizes[arrival.frame] <= far_bytes
 
 
-def test_far_buffer_stops_the_transmitter_behind_a_held_frame() -> None:
+@pytest.mark.parametrize("far_bytes", [2_000, 2_999])
+def test_far_buffer_stops_the_transmitter_behind_a_held_frame(far_bytes: int) -> None:
     # a frame takes 8 ms; the first arrives at 108 ms, and two fit behind the transmitter
     delay = ExcessDelay(0.01, 100 * MS, Once(1))
-    hop = make_hop(propagation_ns=0, excess_delay=delay, far_bytes=2_500)
+    hop = make_hop(propagation_ns=0, excess_delay=delay, far_bytes=far_bytes)
     arrivals, _ = drive_punctually(hop, [(0, 1_000)] * 4)
     assert [a.sent_at // MS for a in arrivals] == [8, 16, 116, 124]
     assert [a.arrived_at // MS for a in arrivals] == [108, 108, 116, 124]

@@ -1,5 +1,6 @@
 """Link ARQ; times in ms."""
 
+import zlib
 from pathlib import Path
 from typing import Any
 
@@ -174,6 +175,17 @@ def test_frames_and_acknowledgements_that_cannot_be_are_counted_together() -> No
 def test_other_octets_are_a_frame_error(octets: bytes) -> None:
     with pytest.raises(FrameError):
         parse(octets)
+
+
+def test_every_kind_but_those_of_the_document_is_unknown() -> None:
+    unknown = []
+    for kind in range(256):
+        body = bytes([kind]) + bytes(30)
+        try:
+            parse(body + zlib.crc32(body).to_bytes(4, "big"))
+        except FrameError as error:
+            unknown += [kind] if "unknown kind" in str(error) else []
+    assert unknown == [kind for kind in range(256) if kind not in (0xA0, 0xA1, 0xAF, 0xB0, 0xB1)]
 
 
 @pytest.mark.parametrize("frame", [Data(0x2A17, 0, 17, 15, b"ping"), Ack(0x2A17, 17, 0b101)])
