@@ -117,7 +117,8 @@ def state() -> str:
 def path_of(package: ModuleType) -> list[str]:
     """Return the folders of a package's sources: one that a compiled module imports has that of its shared object."""
     source = _found.get(package.__name__)
-    return list(package.__path__) if source is None else [str(ROOT / source.parent)]
+    own = None if source is None else str(ROOT / source.parent)
+    return list(package.__path__) if own is None or own in package.__path__ else [own]
 
 
 def hints_of(kind: type[Any]) -> dict[str, Any]:

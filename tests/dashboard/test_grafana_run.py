@@ -16,10 +16,17 @@ from tests.hosts.harness import needs_network
 
 pytestmark = [*needs_network, pytest.mark.patient]
 
-#: filled where there is a radio
+#: filled where there is a radio; the last three where stations share a carrier
 RADIO = {"SNR", "SNR and EVM, up", "SNR and EVM, down", "Mode"} | {
     f"{title}, {direction}"
-    for title in ("Carrier frequency offset", "Receivers' level and gain", "Gaps in received samples")
+    for title in (
+        "Carrier frequency offset",
+        "Receivers' level and gain",
+        "Gaps in received samples",
+        "Channel accesses",
+        "Airtime on a shared carrier",
+        "Late samples at the channel access",
+    )
     for direction in ("up", "down")
 }
 EPOCH_NS = 1_790_000_000 * SECOND

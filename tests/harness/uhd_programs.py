@@ -75,7 +75,7 @@ PROGRAMS = (
     ),
     Program("python/benchmark_rate.py --args ARGS --rx_rate RATE --tx_rate RATE --duration 1"),
     Program("rx_samples_to_file --args ARGS --rate RATE --freq 1e9 --nsamps 100000 --setup 0.1 --file iq"),
-    Program("rx_samples_to_udp --args ARGS --rate RATE --freq 1e9 --nsamps 100000"),
+    Program("rx_samples_to_udp --addr 127.0.0.1 --args ARGS --rate RATE --freq 1e9 --nsamps 100000"),
     Program("rx_samples_c -a ARGS -o iq -n 100000 -r RATE -f 1e9"),
     Program("tx_samples_c -a ARGS -n 100000 -r RATE -f 1e9"),
     Program("tx_waveforms --args ARGS --rate RATE --freq 1e9 --nsamps 300000"),

@@ -109,14 +109,19 @@ def live_bench(air_name: str, uhd_modules: Path, tmp_path: Path) -> Iterator[Ben
 class Programs:
     def __init__(self, modules: Path, folder: Path, air: str) -> None:
         self.args = f"type=vusrp,air={air}"
-        self.environment = {**os.environ, "UHD_MODULE_PATH": os.fspath(modules)}
+        #: the folder in which UHD looks for its modules
+        self.modules = modules
         self._folder = folder
-        self._modules = modules
+
+    @property
+    def environment(self) -> dict[str, str]:
+        """That of a program which finds virtual USRPs."""
+        return {**os.environ, "UHD_MODULE_PATH": os.fspath(self.modules)}
 
     def run(self, *command: str, code: int = 0) -> str:
         """Return what a program writes on either output; it must end with `code`."""
         try:
-            done = completed(command, self._folder, self._modules)
+            done = completed(command, self._folder, self.modules)
         except FileNotFoundError:
             pytest.skip(f"{command[0]} is not installed")
         output = done.stdout + done.stderr
@@ -127,7 +132,7 @@ class Programs:
         """Let a program end as the table says for a device of this family."""
         words = program.words(f"{self.args},profile={profile}", profile)
         try:
-            done = completed(words, self._folder, self._modules, program.keys)
+            done = completed(words, self._folder, self.modules, program.keys)
         except FileNotFoundError:
             pytest.skip(f"{program.name} is not installed")
         assert verdict(program, profile, done) is None

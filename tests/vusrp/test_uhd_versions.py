@@ -1,6 +1,5 @@
 """The module against other versions of UHD than the one that is installed."""
 
-import os
 import shlex
 import shutil
 import subprocess
@@ -61,6 +60,6 @@ def test_a_module_built_for_another_uhd_is_not_used(headers: Path, programs: Pro
     module = ["-fPIC", "-shared", "-o", str(tmp_path / "uhd" / "libvusrp.so"), str(SOURCES / "src" / "module.cpp")]
     archives = [str(LIBRARY.parent / "libair.a"), str(LIBRARY.parent / "medium" / "libmedium.a")]
     compile_(headers, *module, *others, *archives, "-luhd", "-lpthread")
-    programs.environment["UHD_MODULE_PATH"] = os.fspath(tmp_path / "uhd")
+    programs.modules = tmp_path / "uhd"
     said = programs.run("uhd_find_devices", "--args", programs.args, code=1)
     assert "built for UHD 4.8.0 and loaded by UHD 4.3.0: build it again" in said

@@ -24,9 +24,8 @@ def test_two_stations_share_a_carrier(tmp_path: Path) -> None:
         access = summary.access[side]
         assert 0 < access.deferrals <= access.bursts
         assert 0.0 < access.airtime_share < 1.0
-        # what a station hears is a part of what happened
         assert access.collisions is not None
-        assert access.collisions_heard <= access.collisions + summary.late_events
+        assert access.collisions_heard < access.bursts / 2
         assert access.collisions < access.bursts / 2
     # several frames go with an access
     assert summary.link["up"].frames > 1.5 * summary.access["up"].bursts
