@@ -79,7 +79,8 @@ def test_a_reader_finds_a_page_by_search(url: str) -> None:
         page.on("pageerror", lambda error: failures.append(str(error)))
         page.goto(url)
         expect(page.get_by_role("heading", name="fadelab")).to_be_visible()
-        page.get_by_role("textbox", name="Search").fill("attenuation")
+        # by keys, which the search listens to, and not by `fill`, which has none
+        page.get_by_role("textbox", name="Search").press_sequentially("attenuation")
         page.locator(".md-search-result__link", has_text="Hardware guide").first.click()
         expect(page).to_have_url(re.compile(r"/docs/hardware\.html"))
         expect(page.get_by_role("heading", name="Cabling")).to_be_visible()
