@@ -50,7 +50,7 @@ std::int64_t Contention::send(std::int64_t samples) {
 // The carrier is idle: when may a burst go?
 void Contention::rest(std::int64_t since) {
     idle_ = true;
-    const auto choices = static_cast<std::uint64_t>(rules_.window + (own_last_ ? 1 : 0));
+    const auto choices = static_cast<std::uint64_t>(rules_.window) + (own_last_ ? 1U : 0U);
     const auto drawn = static_cast<std::int64_t>(random_() % choices);
     free_at_ = since + rules_.defer + rules_.slot * (drawn + (own_last_ ? rules_.yield : 0));
 }

@@ -104,7 +104,7 @@ void Equalizer::hear(const Sample* samples, double cfo, double drift, std::size_
         Sample* row = heard_.data() + s * carriers_;
         const double late = drift * static_cast<double>(s + 1);
         // the samples end with the frame
-        const double most = static_cast<double>((symbols - 1 - s) * step + format_.cyclic_prefix() - at);
+        const auto most = static_cast<double>((symbols - 1 - s) * step + format_.cyclic_prefix() - at);
         const double moved = std::min(std::rint(late), most);
         const auto cut = static_cast<std::ptrdiff_t>((s + 1) * step + at) + static_cast<std::ptrdiff_t>(moved);
         transform(s1 + cut, phase(s + 1) - cfo * moved, row);
