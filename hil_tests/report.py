@@ -15,8 +15,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from testbed.paths import fadelab_version
 from testbed.results.store import processor
+from testbed.sources import fadelab_version
 
 _STYLE = """body { font: 15px sans-serif; max-width: 75em; margin: 2em auto; padding: 0 1em; }
 table { border-collapse: collapse; margin: 1em 0; }

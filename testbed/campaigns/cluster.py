@@ -2,7 +2,7 @@
 
 Rules kept
 - Workers send back whole runs, so that they need no common disk; the traces that a scenario names are the exception.
-- All workers run the version of this checkout, since another one may give other results.
+- All workers have the sources of this checkout, since others may give other results; each looks again at each run.
 - A run whose worker dies is made by another one. Dask gives it up when it has killed several.
 """
 
@@ -14,7 +14,7 @@ from typing_extensions import override
 
 from testbed.campaigns.processes import Workers
 from testbed.errors import FadelabError
-from testbed.paths import fadelab_version
+from testbed.sources import sources
 
 Task = TypeVar("Task")
 Answer = TypeVar("Answer")
@@ -69,7 +69,13 @@ class Cluster(Workers):
             self._client.wait_for_workers(1, timeout=_CONNECT_S)
         except TimeoutError:
             raise ClusterError(f"--scheduler {address}: the cluster has no workers") from None
-        versions, ours = self._client.run(fadelab_version), fadelab_version()
-        for worker, version in versions.items():
-            if version != ours:
-                raise ClusterError(f"--scheduler {address}: worker {worker} has fadelab {version}, and this is {ours}")
+        ours = sources()
+        for worker, (version, digest) in self._client.run(_made_of).items():
+            if digest != ours.digest:
+                theirs, mine = f"{version}, sources {digest[:12]}", f"{ours.version}, sources {ours.digest[:12]}"
+                raise ClusterError(f"--scheduler {address}: worker {worker} has fadelab {theirs}, and this is {mine}")
+
+
+def _made_of() -> tuple[str, str]:
+    """Return the version and the sources of this process."""
+    return sources().version, sources().digest

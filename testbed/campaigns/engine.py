@@ -2,6 +2,7 @@
 
 Rules kept
 - The result files do not depend on workers, interruptions or the order of ends.
+- All runs have the same sources; runs of others, and an edit under way, end the command with one line.
 - Runs of tier `model` share all workers. Real-time runs follow, one at a time, in this process: nothing of the campaign
   runs beside them, and Ctrl-C ends them as it ends `run`.
 """
@@ -18,6 +19,7 @@ from testbed.campaigns.processes import Workers, carry_out
 from testbed.campaigns.rows import Row
 from testbed.campaigns.schedule import Schedule
 from testbed.run_hooks import Progress
+from testbed.sources import SourcesError, require_unchanged
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +77,8 @@ class _Session:
 
     def work(self, make_workers: Callable[[], Workers], afar: bool) -> None:
         self._tell()
+        if not self.complete:
+            self._folder.hold_sources(row for _, row in self.schedule.rows())
         while not self.complete:
             if (run := self.schedule.poll(real_time=False)) is not None:
                 with closing(make_workers()) as workers:
@@ -106,6 +110,7 @@ class _Session:
 
     def _task(self, run: Run) -> Task:
         folder = self._folder
+        require_unchanged()
         return task_of(run, folder.plan.campaign, folder.path, folder.incoming, allow_late=self._allow_late)
 
     def _end(self, run: Run, row: Row) -> None:
@@ -125,6 +130,8 @@ class _Session:
 def _row(task: Task, future: "Future[Row | Parcel]") -> Row:
     """Return the row of a run that workers have made; one that killed its worker has failed."""
     error = future.exception()
+    if isinstance(error, SourcesError):
+        raise error
     if error is not None:
         return failed(task.run, error)
     answer = future.result()

@@ -2,7 +2,8 @@
 
 Rules kept
 - A run is made in a folder of its own, which gets its place when it is complete.
-- An error of the run is its result: a row with the error in one line. Other exceptions, such as Ctrl-C, pass.
+- An error of the run is its result: a row with the error in one line. Other exceptions pass, such as Ctrl-C, and
+  sources that are not those of the campaign's command.
 - The scenario in a run's folder names the campaign's files by paths relative to it.
 """
 
@@ -21,10 +22,10 @@ from testbed.campaigns.file import Campaign
 from testbed.campaigns.folder import FAILED, RUNS, settle
 from testbed.campaigns.plan import FILES, Run
 from testbed.campaigns.rows import Row, describe
-from testbed.paths import fadelab_version
 from testbed.results.store import RunFolder, processor
 from testbed.run_hooks import Show
 from testbed.scenario.file import validate
+from testbed.sources import SourcesError, require_unchanged, sources
 
 #: where a run's folder is, seen from itself
 _TO_CAMPAIGN = "../.."
@@ -44,6 +45,8 @@ class Task:
     #: whether to keep records, or the result alone
     records: bool
     allow_late: bool
+    #: digest of the sources that shall make it
+    sources: str
 
 
 def task_of(
@@ -58,6 +61,7 @@ def task_of(
         metrics=campaign.all_metrics,
         records=campaign.keep == "records",
         allow_late=allow_late,
+        sources=sources().digest,
     )
 
 
@@ -113,9 +117,10 @@ def failed(run: str, error: BaseException, seconds: float | None = None) -> Row:
         error=" ".join(str(error).split()) or type(error).__name__,
         traceback="".join(traceback.format_exception(error)),
         seconds=seconds,
-        fadelab=fadelab_version(),
+        fadelab=sources().version,
         processor=processor(),
         cores=state(),
+        sources=sources().digest,
     )
 
 
@@ -124,6 +129,7 @@ def _make(task: Task, made: Path, show: Show) -> Row:
     from testbed.running import check_tier, require_on_time, run_in
 
     began = monotonic()
+    _require_sources(task)
     try:
         scenario = validate(task.scenario, task.run, base=task.campaign)
         check_tier(scenario)
@@ -136,9 +142,18 @@ def _make(task: Task, made: Path, show: Show) -> Row:
         if not task.records:
             for path in made.glob("*.parquet"):
                 path.unlink()
+        _require_sources(task)
         return replace(describe(made, task.run, task.metrics), seconds=monotonic() - began)
+    except SourcesError:
+        raise
     except Exception as error:
         return failed(task.run, error, monotonic() - began)
+
+
+def _require_sources(task: Task) -> None:
+    """Raise SourcesError where the sources are not those of the campaign's command, or have changed."""
+    if (ours := require_unchanged()).digest != task.sources:
+        raise SourcesError(f"{task.run}: a worker has other sources ({ours.version}) than this command: start it again")
 
 
 def _relative(value: Any) -> Any:

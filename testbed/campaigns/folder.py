@@ -2,6 +2,8 @@
 
 campaign.yaml   the file that began it
 plan.json       all points, seeds, hypotheses (plan.py), and plan.sha256: its hash; both before the first run
+sources.json    version, commit and digest of the sources of its runs; with sources that no commit has, these are in
+                sources.tar.gz
 files/          copies of the traces and series that scenarios name
 runs/           a folder per run that is done, as `run` makes it; it appears complete, by one rename
 failed/         the same of runs that failed, as far as they came
@@ -13,6 +15,7 @@ Rules kept
 - `runs/` is the truth, and the index a quick way to it: a folder without a line is read, a line without a folder does
   not count.
 - A process killed at any moment leaves nothing that the next one cannot go on with.
+- A run is on the disk, all its files, before its folder gets its name, and the name before the index has its line.
 - One process at a time writes.
 """
 
@@ -32,15 +35,17 @@ from testbed.campaigns.file import CampaignError
 from testbed.campaigns.journal import Journal, read_journal
 from testbed.campaigns.plan import FILES, CampaignPlan, Run, plan_from
 from testbed.campaigns.rows import Row, describe, row_of
+from testbed.sources import sources
 
 PLAN, PLAN_HASH, SOURCE, INDEX = "plan.json", "plan.sha256", "campaign.yaml", "index.jsonl"
 RESULTS, TABLE = "results.json", "results.csv"
+SOURCES, DIFFERING = "sources.json", "sources.tar.gz"
 RUNS, FAILED = "runs", "failed"
 #: while a command runs (progress.py)
 PROGRESS = "progress.json"
 _LOCK = "lock"
 _INCOMING = ".incoming-"
-_OURS = {PLAN, PLAN_HASH, SOURCE, INDEX, RESULTS, TABLE, RUNS, FAILED, FILES, PROGRESS, _LOCK}
+_OURS = {PLAN, PLAN_HASH, SOURCE, INDEX, RESULTS, TABLE, RUNS, FAILED, FILES, PROGRESS, SOURCES, DIFFERING, _LOCK}
 
 
 class CampaignFolder(Closing):
@@ -90,10 +95,10 @@ class CampaignFolder(Closing):
         else:
             for name, original in files.items():
                 (path / name).parent.mkdir(exist_ok=True)
-                write_whole(path / name, original.read_bytes())
-            write_whole(path / SOURCE, source.read_bytes())
-            write_whole(path / PLAN_HASH, f"{self.plan.sha256}  {PLAN}\n".encode())
-            write_whole(path / PLAN, text.encode())
+                write_whole(path / name, original.read_bytes(), lasting=True)
+            write_whole(path / SOURCE, source.read_bytes(), lasting=True)
+            write_whole(path / PLAN_HASH, f"{self.plan.sha256}  {PLAN}\n".encode(), lasting=True)
+            write_whole(path / PLAN, text.encode(), lasting=True)
         for name in (RUNS, FAILED):
             (path / name).mkdir(exist_ok=True)
         for left in path.glob(f"{_INCOMING}*"):
@@ -107,6 +112,23 @@ class CampaignFolder(Closing):
             if name not in listed:
                 self._journal.append(row.as_dict())
         return rows
+
+    def hold_sources(self, rows: Iterable[Row]) -> None:
+        """Keep the sources of the runs to come. Raises CampaignError if `rows` has runs that other sources made."""
+        ours = sources()
+        for row in rows:
+            if row.status == "done" and row.sources != ours.digest:
+                theirs = f"{row.fadelab}, sources {row.sources[:12] or 'not recorded'}"
+                raise CampaignError(
+                    f"{self.path}: {row.run} was made by fadelab {theirs}, and this is {ours.version}, sources "
+                    f"{ours.digest[:12]}: go on with those sources, or choose another --out"
+                )
+        about = {"fadelab": ours.version, "commit": ours.commit, "sources": ours.digest, "removed": ours.removed}
+        if differing := ours.differing:
+            write_whole(self.path / DIFFERING, differing, lasting=True)
+        else:
+            (self.path / DIFFERING).unlink(missing_ok=True)
+        write_whole(self.path / SOURCES, (json.dumps(about, indent=1) + "\n").encode(), lasting=True)
 
     def add(self, row: Row) -> None:
         """Write the line of a run whose folder is in its place."""
@@ -159,20 +181,41 @@ def _listed(path: Path) -> dict[str, Row]:
 
 
 def settle(incoming: Path, target: Path) -> None:
-    """Put a complete folder in its place, by one rename; one that is there already stays."""
+    """Put a complete folder in its place, by one rename; one that is there already stays. Both are on the disk then."""
+    _to_disk(*sorted(incoming.iterdir()), incoming)
     try:
         incoming.rename(target)
     except OSError:
         if not target.is_dir():
             raise
         shutil.rmtree(incoming, ignore_errors=True)
+    _to_disk(target.parent)
 
 
-def write_whole(path: Path, content: bytes) -> None:
-    """Write a file so that no reader ever finds a part of it."""
+def _to_disk(*paths: Path) -> None:
+    """Wait until files, and the names in folders, are on the disk."""
+    opened = []
+    try:
+        for path in paths:
+            opened.append(os.open(path, os.O_RDONLY))
+            # begins to write, so that the first wait is for most of them
+            os.posix_fadvise(opened[-1], 0, 0, os.POSIX_FADV_DONTNEED)
+        for each in opened:
+            os.fsync(each)
+    finally:
+        for each in opened:
+            os.close(each)
+
+
+def write_whole(path: Path, content: bytes, *, lasting: bool = False) -> None:
+    """Write a file so that no reader ever finds a part of it; with `lasting` it is on the disk then."""
     beside = path.with_name(f".{path.name}.{os.getpid()}")
     beside.write_bytes(content)
+    if lasting:
+        _to_disk(beside)
     beside.replace(path)
+    if lasting:
+        _to_disk(path.parent)
 
 
 def _table(plan: CampaignPlan, rows: list[tuple[Run, Row]]) -> str:

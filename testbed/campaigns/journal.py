@@ -2,6 +2,7 @@
 
 Rules kept
 - A line is written by one call, so that a killed process leaves whole lines, and perhaps a part of the last one.
+- A line is on the disk when `append` returns, so that a power failure does not take it.
 - The next process cuts such a part off before it writes.
 - One process writes at a time.
 """
@@ -38,6 +39,7 @@ class Journal(Closing):
         line = (json.dumps(row, separators=(",", ":")) + "\n").encode()
         if os.write(self._file, line) < len(line):
             raise OSError("the disk is full")
+        os.fsync(self._file)
 
     @override
     def close(self) -> None:

@@ -31,6 +31,8 @@ class Row:
     fadelab: str = ""
     processor: str = ""
     cores: str = ""
+    #: digest of the sources (sources.py); empty: not known, of a program before it
+    sources: str = ""
 
     def value(self, name: str) -> float | None:
         """Return a metric; None where the run failed or does not have it."""
@@ -67,6 +69,7 @@ def describe(folder: Path, run: str, metrics: Sequence[str], seconds: float | No
         fadelab=manifest["versions"]["fadelab"],
         processor=f"{manifest.get('cpus')} x {manifest.get('processor')}",
         cores=str(manifest.get("cores", "")),
+        sources=str(manifest.get("sources", "")),
     )
 
 

@@ -42,7 +42,7 @@ def export(
     from testbed.exports.perfetto import to_perfetto
     from testbed.exports.qlog import to_qlog
     from testbed.exports.source import timeline_of
-    from testbed.paths import fadelab_version
+    from testbed.sources import fadelab_version
 
     if octet is None and (flow is not None or connection):
         raise FadelabError("--flow and --connection choose an octet: give --octet, too")

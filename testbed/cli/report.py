@@ -101,8 +101,8 @@ def verify(bundle: Path, sample: int, all_: bool, workers: int | None) -> None:
     """Check BUNDLE, or a campaign's folder: compare all checksums, make a sample of runs again, say what agrees."""
     from testbed.campaigns.processes import cores
     from testbed.cli.bar import bar
-    from testbed.paths import fadelab_version
     from testbed.reports.verify import verify as check
+    from testbed.sources import fadelab_version
 
     with bar("verify", "runs") as done:
         verdict = check(bundle, sample=None if all_ else sample, workers=workers or cores(), done=done)

@@ -7,7 +7,7 @@ from typing import Any
 
 from testbed.papers.paper import Paper
 from testbed.papers.results import Cell
-from testbed.paths import fadelab_version
+from testbed.sources import sources
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,12 +28,13 @@ class Question:
         return self.replications or cell.replications
 
     def digest(self) -> dict[str, Any]:
-        """Return the question and the version of the program, in a form to store and to compare."""
+        """Return the question and the sources of the program, in a form to store and to compare."""
         names = "\n".join(f"{cell.name} {self.runs(cell)}" for cell in self.cells)
         return {
             "paper": self.paper.name,
             "cells": hashlib.sha256(names.encode()).hexdigest(),
             "first_seed": self.first_seed,
             "settings": list(self.settings),
-            "fadelab": fadelab_version(),
+            "fadelab": sources().version,
+            "sources": sources().digest,
         }

@@ -1,7 +1,8 @@
 """The samples of an unfinished computation, so that it can go on: `samples.jsonl` in the folder of the results.
 
 Rules kept
-- Samples count for the same question only: paper, cells, replications, seeds, settings, and version of the program.
+- Samples count for the same question only: paper, cells, replications, seeds, settings, and sources of the program.
+- A sample counts if the sources have not changed since the command began.
 - A command that ends removes them, so that nothing old gets into new results. Only `--resume` uses them.
 """
 
@@ -14,6 +15,7 @@ from common.closing import Closing
 from testbed.campaigns.journal import Journal, read_journal
 from testbed.papers.question import Question
 from testbed.papers.results import PaperError, Sample
+from testbed.sources import require_unchanged
 
 _FILE = "samples.jsonl"
 
@@ -33,7 +35,8 @@ class SampleStore(Closing):
             raise PaperError(f"{self._path}: is of an interrupted command: go on with --resume, or remove it")
         if resume and rows and rows[0] != asked:
             other = next(key for key in asked if rows[0].get(key) != asked[key])
-            raise PaperError(f"{self._path}: is of a command with another {other}: remove it to begin anew")
+            what = "other sources of fadelab" if other in ("fadelab", "sources") else f"another {other}"
+            raise PaperError(f"{self._path}: is of a command with {what}: remove it to begin anew")
         known = [row for row in rows[1:] if "seed" in row]
         self._known = {(row["job"], row["seed"]): Sample(row["value"], row["counts"]) for row in known}
         #: processor time that all samples have taken, s
@@ -51,6 +54,7 @@ class SampleStore(Closing):
 
     def add(self, job: int, seed: int, sample: Sample, processor_s: float) -> None:
         """Keep a sample, and the processor time that it took."""
+        require_unchanged()
         self.processor_s += processor_s
         self._journal.append({"job": job, "seed": seed, **asdict(sample), "processor_s": round(processor_s, 4)})
 

@@ -19,9 +19,10 @@ from pathlib import Path
 from testbed.campaigns.file import CampaignError
 from testbed.campaigns.folder import FAILED, INDEX, PLAN, PLAN_HASH, RESULTS, RUNS, SOURCE, TABLE
 from testbed.campaigns.plan import FILES
-from testbed.paths import fadelab_version, root
+from testbed.paths import root
 from testbed.reports.numbers import Campaigned
 from testbed.reports.report import FIGURES, write_report
+from testbed.sources import fadelab_version
 
 SUMS = "SHA256SUMS"
 _PARTS = (SOURCE, PLAN, PLAN_HASH, INDEX, RESULTS, TABLE, "report.html", "report.md", FIGURES, FILES, RUNS, FAILED)

@@ -1,7 +1,7 @@
 """The run store: one folder per run, sufficient to repeat the run and to draw all its plots.
 
 scenario.yaml   the scenario, with all defaults
-manifest.json   command, tier, seed, versions, kernel, start; once it runs, its epoch and what its radios are
+manifest.json   command, tier, seed, versions, digest of the sources, kernel, start; once it runs, its epoch and radios
 station-*.log   what the libraries of a station wrote to stderr, if anything
 *.parquet       records by measurement (telemetry/records.py), trace-up/-down: the channel traces
 summary.json    the result
@@ -24,9 +24,9 @@ import yaml
 
 from common.compiled import state
 from testbed.errors import FadelabError
-from testbed.paths import fadelab_version
 from testbed.results.summary import Summary
 from testbed.scenario.schema import Scenario
+from testbed.sources import sources
 
 #: a warning or an error in UHD's form: its module and its first line
 _UHD_WARNING = re.compile(r"^\[(?:WARNING|ERROR)\] \[([^]]+)\] (.+)$", re.MULTILINE)
@@ -134,7 +134,7 @@ def processor() -> str:
 
 
 def manifest(scenario: Scenario) -> dict[str, Any]:
-    """Return the details of a run beyond its scenario: command, seed, versions, machine and the form of the cores."""
+    """Return the details of a run beyond its scenario: command, seed, versions, sources, machine, form of the cores."""
     return {
         "command": [Path(sys.argv[0]).name, *sys.argv[1:]],
         "scenario": scenario.name,
@@ -142,11 +142,12 @@ def manifest(scenario: Scenario) -> dict[str, Any]:
         "seed": scenario.seed,
         "started": datetime.now(UTC).isoformat(timespec="milliseconds"),
         "versions": {
-            "fadelab": fadelab_version(),
+            "fadelab": sources().version,
             "python": platform.python_version(),
             "kernel": platform.release(),
             **{name: version(name) for name in _PACKAGES},
         },
+        "sources": sources().digest,
         "cores": state(),
         "cpus": os.cpu_count(),
         "processor": processor(),

@@ -34,7 +34,9 @@ from testbed.papers.results import (
     same_order,
 )
 from testbed.papers.samples import SampleStore
+from testbed.sources import sources
 from tests.experiments.made_up import PAPER, Die
+from tests.harness.campaigns import edited_sources
 from tests.harness.live_runs import Capture, done, refused
 from tests.harness.waiting import PATIENCE_S, wait_for
 
@@ -164,6 +166,16 @@ def test_samples_count_for_the_same_question_only(tmp_path: Path) -> None:
         SampleStore(tmp_path, Question(PAPER, PAPER.cells, first_seed=2), resume=True)
     with pytest.raises(PaperError, match="is of a command with another cells"):
         SampleStore(tmp_path, Question(PAPER, PAPER.cells[:2]), resume=True)
+
+
+def test_samples_count_for_the_same_sources_only(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = Question(PAPER, PAPER.cells)
+    with SampleStore(tmp_path, asked, resume=False) as store:
+        store.add(0, 1, Sample(1.0, {}), 0.5)
+    assert asked.digest()["sources"] == sources().digest
+    edited_sources(monkeypatch)
+    with pytest.raises(PaperError, match="is of a command with other sources of fadelab: remove it to begin anew"):
+        SampleStore(tmp_path, asked, resume=True)
 
 
 @pytest.mark.parametrize(("least", "status"), [(5, 2), (2, 0)])

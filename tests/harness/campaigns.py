@@ -1,17 +1,23 @@
 """Small campaigns on tier `model`, and their result files."""
 
+import math
 from collections.abc import Callable
 from concurrent.futures import Future
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import pytest
 import yaml
 
+import testbed.sources
 from testbed.campaigns.file import parse_campaign
 from testbed.campaigns.folder import CampaignFolder
 from testbed.campaigns.plan import CampaignPlan, make_plan
 from testbed.campaigns.processes import Workers
 from testbed.campaigns.rows import MANIFEST, Row
+from testbed.paths import root
+from testbed.sources import sources
 
 #: files of a campaign's folder that depend on time and place
 _OF_THE_SESSION = {"index.jsonl", "lock", MANIFEST}
@@ -66,6 +72,13 @@ def result_files(folder: Path) -> dict[str, bytes]:
         for path in sorted(folder.rglob("*"))
         if path.is_file() and path.name not in _OF_THE_SESSION
     }
+
+
+def edited_sources(patched: pytest.MonkeyPatch) -> None:
+    """Let this process have sources with one edit."""
+    began = sources()
+    edited = replace(began, files={**began.files, "channel/mine.py": "0" * 64})
+    patched.setitem(testbed.sources._seen, root(), (edited, {}, math.inf))
 
 
 class InProcess(Workers):

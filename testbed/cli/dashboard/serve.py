@@ -27,8 +27,9 @@ from testbed.cli.options import DEMO_SCENARIOS, DEMO_TIER
 from testbed.errors import FadelabError
 from testbed.live.signals import ended_by_sigterm
 from testbed.observers import SPOOL, dashboard_hooks, open_influx
-from testbed.paths import fadelab_version, root
+from testbed.paths import root
 from testbed.scenario.file import load
+from testbed.sources import fadelab_version
 from testbed.tiers import TIERS
 
 #: our own database, in the run store

@@ -11,10 +11,10 @@ from pathlib import Path
 
 import pytest
 
-from testbed.campaigns.cluster import Cluster
+from testbed.campaigns.cluster import Cluster, ClusterError
 from testbed.campaigns.engine import Status, run_campaign
 from testbed.campaigns.processes import Processes
-from tests.harness.campaigns import campaign_file, opened, result_files
+from tests.harness.campaigns import campaign_file, edited_sources, opened, result_files
 from tests.harness.waiting import wait_for
 
 pytestmark = pytest.mark.slow
@@ -47,11 +47,17 @@ def cluster(count: int, folder: Path) -> "Iterator[tuple[str, list[subprocess.Po
             process.wait()
 
 
-def test_cluster_gives_the_same_files_as_local_processes_even_if_a_worker_is_killed(tmp_path: Path) -> None:
+def test_cluster_gives_the_same_files_as_local_processes_even_if_a_worker_is_killed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     file = campaign_file(tmp_path, seeds={"count": 10})
     with opened(tmp_path / "local", file) as folder:
         run_campaign(folder, lambda: Processes(2))
     with cluster(4, tmp_path / "dask") as (address, workers):
+        with monkeypatch.context() as patched:
+            edited_sources(patched)
+            with pytest.raises(ClusterError, match=r"worker tcp://\S+ has fadelab .*, sources \w{12}, and this is"):
+                Cluster(address)
 
         def connect() -> Cluster:
             made = Cluster(address)

@@ -1,20 +1,25 @@
 """The folder of a campaign: its index, and what a killed process may leave."""
 
 import json
+import os
 import time
+from collections.abc import Callable
+from concurrent.futures import Future
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from testbed.campaigns.engine import run_campaign
-from testbed.campaigns.executing import Parcel, failed, task_of, unpack
+from testbed.campaigns.executing import Parcel, execute, failed, task_of, unpack
 from testbed.campaigns.file import CampaignError
 from testbed.campaigns.folder import FAILED, RUNS, open_plan, read_rows, settle
 from testbed.campaigns.journal import Journal, read_journal
 from testbed.campaigns.processes import Workers
 from testbed.campaigns.rows import Row
-from tests.harness.campaigns import InProcess, campaign_file, done, opened, plan
+from testbed.sources import SourcesError, sources
+from tests.harness.campaigns import InProcess, campaign_file, done, edited_sources, opened, plan
 
 
 def no_workers() -> Workers:
@@ -88,6 +93,102 @@ def _made(folder: Path, name: str, duration: float) -> Path:
     (made / "summary.json").write_text(json.dumps({"duration_s": duration, "goodput_bps": 5}))
     (made / "manifest.json").write_text(json.dumps({"versions": {"fadelab": "1"}}))
     return made
+
+
+def test_run_is_on_the_disk_before_its_name_and_its_name_before_its_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    out, calls = tmp_path / "out", list[str]()
+    fsync, rename = os.fsync, Path.rename
+
+    def note_fsync(descriptor: int) -> None:
+        calls.append(f"fsync {Path(f'/proc/self/fd/{descriptor}').resolve().relative_to(tmp_path)}")
+        fsync(descriptor)
+
+    def note_rename(path: Path, target: Path) -> Path:
+        calls.append(f"rename {path.relative_to(tmp_path)}")
+        return rename(path, target)
+
+    with opened(out, campaign_file(tmp_path)) as folder:
+        run = folder.plan.run(folder.plan.points[0], 0)
+        task = task_of(run, folder.plan.campaign, folder.path, folder.incoming)
+        monkeypatch.setattr(os, "fsync", note_fsync)
+        monkeypatch.setattr(Path, "rename", note_rename)
+        folder.add(execute(task))
+        left = (out / "index.jsonl").read_bytes()
+    made = folder.incoming.relative_to(tmp_path) / run.name
+    files = sorted(path.name for path in (out / RUNS / run.name).iterdir())
+    assert {"manifest.json", "summary.json", "flow.parquet"} < set(files)
+    before = [f"fsync {made / name}" for name in files]
+    assert calls == [*before, f"fsync {made}", f"rename {made}", "fsync out/runs", "fsync out/index.jsonl"]
+    assert f'"run":"{run.name}"'.encode() in left
+
+
+def test_plan_is_on_the_disk_before_the_folder_is_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    calls, replace_, fsync = list[str](), Path.replace, os.fsync
+
+    def note_fsync(descriptor: int) -> None:
+        calls.append(Path(f"/proc/self/fd/{descriptor}").resolve().name)
+        fsync(descriptor)
+
+    def note_replace(path: Path, target: Path) -> Path:
+        calls.append(f"{target.name} named")
+        return replace_(path, target)
+
+    monkeypatch.setattr(os, "fsync", note_fsync)
+    monkeypatch.setattr(Path, "replace", note_replace)
+    with opened(tmp_path / "out", campaign_file(tmp_path)):
+        pass
+    at = calls.index("plan.json named")
+    assert calls[at - 1] == f".plan.json.{os.getpid()}"
+    assert calls[at + 1 :] == ["out", "index.jsonl"]
+
+
+def test_runs_of_other_sources_are_not_gone_on_with(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file, out = campaign_file(tmp_path), tmp_path / "out"
+    with opened(out, file) as folder:
+        folder.hold_sources([])
+        run = folder.plan.run(folder.plan.points[0], 0)
+        row = execute(task_of(run, folder.plan.campaign, folder.path, folder.incoming))
+    assert row.sources == json.loads((out / "sources.json").read_text())["sources"] == sources().digest
+    with monkeypatch.context() as patched:
+        edited_sources(patched)
+        said = "0-none-s1 was made by fadelab .*, and this is .*: go on with those sources, or choose another --out"
+        with opened(out, file) as folder, pytest.raises(CampaignError, match=said):
+            run_campaign(folder, no_workers)
+    with opened(out, file) as folder:
+        assert all(row.status == "done" for _, row in run_campaign(folder, InProcess))
+    with monkeypatch.context() as patched, opened(out, file) as folder:
+        # a campaign that needs no more runs is shown by any sources
+        edited_sources(patched)
+        assert len(run_campaign(folder, no_workers)) == 6
+
+
+def test_run_of_a_program_that_did_not_record_its_sources_is_not_gone_on_with(tmp_path: Path) -> None:
+    with opened(tmp_path / "out", campaign_file(tmp_path)) as folder:
+        settle(_made(tmp_path, "x", duration=2.0), tmp_path / "out" / "runs" / "0-none-s1")
+        with pytest.raises(CampaignError, match="was made by fadelab 1, sources not recorded, and this is"):
+            run_campaign(folder, no_workers)
+
+
+def test_worker_of_other_sources_ends_the_campaign(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    class Edits(InProcess):
+        """Workers whose sources are edited after the command began."""
+
+        def submit(self, call: Callable[[Any], Any], task: Any) -> "Future[Any]":
+            edited_sources(monkeypatch)
+            future: Future[Any] = Future()
+            try:
+                future.set_result(call(task))
+            except SourcesError as error:
+                future.set_exception(error)
+            return future
+
+    said = "a worker has other sources .* than this command: start it again"
+    with opened(tmp_path / "out", campaign_file(tmp_path)) as folder:
+        with pytest.raises(SourcesError, match=said):
+            run_campaign(folder, Edits)
+        assert not list((folder.path / RUNS).iterdir())
 
 
 def test_failed_runs_are_kept_until_they_are_retried(tmp_path: Path) -> None:
