@@ -23,8 +23,8 @@ from experiments.coherence.cells import Case
 from experiments.coherence.radio_path_runs import PathCase, PathOutcome, PathSettings, run
 from testbed.papers.results import PaperError, Sample
 
-_COUNTED = ("wireless_losses", "congestion_losses", "residual_losses", "mean_cwnd", "mean_queue", "timeouts",
-            "retransmissions", "marks")  # fmt: skip
+_COUNTED = ("wireless_frames", "wireless_losses", "congestion_losses", "residual_losses", "mean_cwnd", "mean_queue",
+            "timeouts", "retransmissions", "marks")  # fmt: skip
 _BY_KEY = {choice.key: choice for choice in parameters.CHOICES}
 
 
@@ -64,7 +64,7 @@ def parsed(setting: str) -> tuple[str, Any]:
     if isinstance(choice.value, bool):
         fits = isinstance(value, bool)
     else:
-        numbers = int if key.endswith(("_bps", "_bytes", "_packets", "retries")) else (int, float)
+        numbers = int if key.endswith(("_bps", "_bytes", "_packets", "_frames", "retries")) else (int, float)
         fits = isinstance(value, numbers) and not isinstance(value, bool) and value >= 0
     if not fits:
         raise PaperError(f"--set {setting}: {key} must be like {choice.value}")
@@ -77,6 +77,7 @@ def counts(outcome: PathOutcome) -> dict[str, float]:
     found: dict[str, float] = {
         **{name: getattr(outcome, name) for name in _COUNTED},
         "mistake_rate": 100 * outcome.wireless_losses / losses if losses else 0.0,
+        "wireless_rate": 100 * outcome.wireless_losses / outcome.wireless_frames if outcome.wireless_frames else 0.0,
     }
     for truth in outcome.confusion.values():
         guesses = sum(sum(guessed.values()) for guessed in truth.values())

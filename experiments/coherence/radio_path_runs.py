@@ -3,7 +3,8 @@
 Rules kept
 - Queues before the two slow links are of one kind: RED that marks every packet above a threshold of the instantaneous
   queue where the TCP has ECN, drop-tail where it has not. Both have the same limit.
-- Frames are lost independently, with the same probability in both directions, retransmissions and link ACKs too.
+- Frames are lost independently, with the same probability, retransmissions too; in the direction of TCP's ACKs only
+  where `ack_losses` is set, link ACKs among them.
 - Windows and queues are sampled every `SAMPLE_NS`.
 """
 
@@ -11,9 +12,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple
 
-from channel.errors import Fate
+from channel.errors import ErrorModel, Fate
 from channel.errors.bernoulli import Bernoulli
 from channel.hop import Arrival
+from common.sides import Side
 from common.units import MS, SECOND, ns
 from experiments.coherence.radio_path import DATA_SIDES, Position, RadioPath, RadioPathConfig
 from hosts.engine.clock import OBSERVER
@@ -51,8 +53,14 @@ class PathSettings:
     wireless_delay_ms: float
     buffer_packets: int
     mark_packets: int
+    #: of the wireless link's queue; 0: as `buffer_packets`
+    wireless_buffer_packets: int
     resend_after_ms: float
     retries: int
+    #: frames of link ARQ from the oldest unacknowledged to the newest
+    link_frames: int
+    #: whether the air loses TCP's ACKs and the link's
+    ack_losses: bool
     wait_ms: float
     cross_bps: float
     cross_on_ms: float
@@ -60,6 +68,8 @@ class PathSettings:
     cross_ect: bool
     delayed_ack_ms: float
     min_rto_ms: float
+    #: timers are 4.4BSD's, in such ticks; 0: RFC 6298's
+    tick_ms: float
     limited_transmit: bool
     one_reduction_per_window: bool
     receive_buffer_bytes: int
@@ -90,7 +100,8 @@ class PathOutcome:
 
     #: delivered to the application, each once
     goodput_packets: float
-    #: frames with data that the air has lost, and packets of TCP that queues have lost
+    #: frames with data, and those that the air has lost; packets of TCP that queues have lost
+    wireless_frames: int
     wireless_losses: int
     congestion_losses: int
     #: packets that the link has given up
@@ -109,21 +120,29 @@ class PathOutcome:
 def run(case: PathCase, settings: PathSettings, seed: int, *, keep_samples: bool = False) -> PathOutcome:
     """Run one transfer."""
     clock = VirtualClock()
-    wireless_losses = 0
+    wireless_frames = wireless_losses = 0
 
     def count(arrival: Arrival[Any]) -> None:
-        nonlocal wireless_losses
-        packet, lost = arrival.frame.payload, arrival.verdict.fate is not Fate.INTACT
-        wireless_losses += lost and isinstance(packet, Segment) and packet.length > 0
+        nonlocal wireless_frames, wireless_losses
+        packet = arrival.frame.payload
+        if isinstance(packet, Segment) and packet.length > 0:
+            wireless_frames += 1
+            wireless_losses += arrival.verdict.fate is not Fate.INTACT
 
-    queues = [_queue(case, settings, seed, name) for name in ("bottleneck", "wireless")]
+    def errors(side: Side) -> ErrorModel:
+        loses = settings.ack_losses or side == DATA_SIDES[case.position]
+        return Bernoulli(case.per if loses else 0.0, make_rng(seed, "air", side))
+
+    limits = {"bottleneck": settings.buffer_packets}
+    limits["wireless"] = settings.wireless_buffer_packets or settings.buffer_packets
+    queues = [_queue(case, settings, seed, name, limit) for name, limit in limits.items()]
     path = RadioPath(
         clock,
         _config(case, settings),
         seed=seed,
         queue=queues[0],
         radio_queue=queues[1],
-        make_errors=lambda side: Bernoulli(case.per, make_rng(seed, "air", side)),
+        make_errors=errors,
         on_data=count,
     )
     tcp = _tcp(case, settings)
@@ -154,6 +173,7 @@ def run(case: PathCase, settings: PathSettings, seed: int, *, keep_samples: bool
     counters = connection.counters
     return PathOutcome(
         goodput_packets=counter.nbytes // tcp.handshake.mss,
+        wireless_frames=wireless_frames,
         wireless_losses=wireless_losses,
         congestion_losses=path.congestion_losses,
         residual_losses=path.radio.counts(DATA_SIDES[case.position]).residual_losses,
@@ -167,8 +187,8 @@ def run(case: PathCase, settings: PathSettings, seed: int, *, keep_samples: bool
     )
 
 
-def _queue(case: PathCase, settings: PathSettings, seed: int, name: str) -> Queue:
-    limit, mark = settings.buffer_packets, settings.mark_packets
+def _queue(case: PathCase, settings: PathSettings, seed: int, name: str, limit: int) -> Queue:
+    mark = settings.mark_packets
     if not case.scheme.ecn:
         return DropTail(limit_packets=limit)
     options = RedOptions(min_packets=mark, max_packets=mark, weight=1, mark_above=True, limit_packets=limit)
@@ -179,7 +199,7 @@ def _queue(case: PathCase, settings: PathSettings, seed: int, name: str) -> Queu
 def _config(case: PathCase, settings: PathSettings) -> RadioPathConfig:
     scheme = case.scheme
     hold = HoldOptions(wait_ms=settings.wait_ms)
-    arq = ArqOptions(resend_after_ms=settings.resend_after_ms, retries=settings.retries)
+    arq = ArqOptions(resend_after_ms=settings.resend_after_ms, retries=settings.retries, window=settings.link_frames)
     options: Mapping[str, Any] = {name: hold for name in scheme.filters if name in ("dda", "cc", "cc-sender")}
     return RadioPathConfig(
         position=case.position,
@@ -207,6 +227,7 @@ def _tcp(case: PathCase, settings: PathSettings) -> TcpConfig:
         ecn=case.scheme.ecn,
         delayed_ack_ns=ns(settings.delayed_ack_ms),
         min_rto_ns=ns(settings.min_rto_ms),
+        tick_ns=ns(settings.tick_ms),
         limited_transmit=settings.limited_transmit,
         one_reduction_per_window=settings.one_reduction_per_window,
         receive_buffer=settings.receive_buffer_bytes,
