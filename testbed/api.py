@@ -31,7 +31,9 @@ import pyarrow.parquet as pq
 from dashboard.store import Store, Wanted
 from testbed.errors import FadelabError
 from testbed.paths import root
-from testbed.running import check_tier, require_on_time, run_once, unused
+from testbed.results.metrics import metric
+from testbed.results.validity import require_valid
+from testbed.running import check_tier, run_once, unused
 from testbed.scenario.file import load
 from testbed.scenario.schema import Scenario
 
@@ -157,7 +159,8 @@ def run(
     """Run a scenario, or the file of one with these changes, and return the run in its new folder below `out`.
 
     A setting without effect is a UserWarning. Raises FadelabError, HostError or PhyError, in one line, for a request
-    that cannot run here, and FadelabError for a run that did not keep the clock unless `allow_late`.
+    that cannot run here, and FadelabError for a run whose data arrived otherwise than sent or, unless `allow_late`,
+    that did not keep the clock; its folder is kept.
     """
     if isinstance(what, Scenario):
         if (settings, tier, tcp, seed) != (None,) * 4:
@@ -169,7 +172,7 @@ def run(
     for line in unused(made):
         warnings.warn(line, UserWarning, stacklevel=2)
     summary = run_once(made, Path(out), lambda progress: None)
-    require_on_time([summary], allow_late)
+    require_valid([summary], allow_late)
     return Run(Path(str(summary.folder)))
 
 
@@ -198,9 +201,13 @@ def find(out: Path | str = "runs", words: str = "", **facets: str) -> list[Run]:
 def results(runs: Iterable[Run]) -> Frame:
     """Return the results of runs, one row each: the numbers and texts of `summary.json`, `link.up.per` for nested ones.
 
-    Lists, such as `flows`, are left out. Raises FadelabError for a run without a result.
+    Lists, such as `flows`, are left out. The duration of a transfer that was cut off is infinite. Raises FadelabError
+    for a run without a result.
     """
-    rows = [{"run": found.name} | dict(_flat({**found.summary, "run": found.name})) for found in runs]
+    rows = []
+    for found in runs:
+        said = {**found.summary, "run": found.name, "duration_s": metric(found.summary, "duration_s")}
+        rows.append({"run": found.name} | dict(_flat(said)))
     names = list(dict.fromkeys(name for row in rows for name in row))
     return Frame(pa.table({name: [row.get(name) for row in rows] for name in names}))
 

@@ -6,7 +6,6 @@ from pathlib import Path
 from common.sides import SIDES
 from hosts.kernel import split_routes
 from hosts.kernel.network import check_machine
-from testbed.errors import FadelabError
 from testbed.live.live_run import run_live
 from testbed.live.media import MEDIA
 from testbed.model.model_run import check_model, run_model
@@ -18,10 +17,6 @@ from testbed.run_hooks import Show
 from testbed.scenario.resolver import resolve
 from testbed.scenario.run_plan import make_rng
 from testbed.scenario.schema import Direction, Scenario
-
-
-class LateError(FadelabError):
-    """A real-time tier did not keep the clock."""
 
 
 def check_tier(scenario: Scenario) -> None:
@@ -78,14 +73,3 @@ def run_in(folder: RunFolder, scenario: Scenario, show: Show, make_hooks: MakeHo
         raise
     hooks.ended(summary, None)
     return summary
-
-
-def require_on_time(summaries: list[Summary], allow_late: bool) -> None:
-    """Raise LateError when a run had late events, unless `allow_late`."""
-    late = [s for s in summaries if not s.on_time]
-    if late and not allow_late:
-        s = late[0]
-        raise LateError(
-            f"{s.run}: {s.lateness}: this machine did not keep up; "
-            "lower the rate, free the machine, or accept it with --allow-late"
-        )

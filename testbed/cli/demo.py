@@ -60,6 +60,7 @@ def demo(
     from testbed.cli.machine import capacity
     from testbed.observers import database_hooks, open_influx
     from testbed.results import show
+    from testbed.results.validity import require_intact
     from testbed.running import check_tier
     from testbed.scenario.file import load
 
@@ -90,6 +91,7 @@ def demo(
     show.plot(folders, picture, f"TCP over a lossy radio link: {medium}")
     console.print(f"plot: {picture}", highlight=False, soft_wrap=True)
     show.warn(*show.lateness(labels, summaries), *show.warnings(summaries, late=False))
+    require_intact(summaries)
 
 
 COMMAND = demo

@@ -44,7 +44,8 @@ def run(
 
     from testbed.observers import database_hooks, open_influx
     from testbed.results import show
-    from testbed.running import check_tier, require_on_time, run_once, unused
+    from testbed.results.validity import require_valid
+    from testbed.running import check_tier, run_once, unused
     from testbed.scenario.file import load
 
     loaded = load(scenario, (*settings, *options.device_settings(devices)), tier=tier, tcp=tcp, seed=seed)
@@ -67,9 +68,9 @@ def run(
             folder = Path(str(summary.folder))
             show.plot([(f"{summary.scheme} seed {summary.seed}", folder)], folder / "plot.png", summary.run)
             console.print(f"{folder}/  scenario, records, plot.png", highlight=False, soft_wrap=True)
-    # lateness that is not allowed is an error, which says it
+    # corruption and lateness that is not allowed are errors, which say it
     show.warn(*show.warnings(summaries, late=allow_late))
-    require_on_time(summaries, allow_late)
+    require_valid(summaries, allow_late)
 
 
 COMMAND = run

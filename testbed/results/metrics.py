@@ -1,5 +1,10 @@
-"""Metrics: single numbers of a run's result, named by their path in `summary.json`, as in `link.up.retransmissions`."""
+"""Metrics: single numbers of a run's result, named by their path in `summary.json`, as in `link.up.retransmissions`.
 
+Rule kept: a transfer that was cut off, by `limit_s` or by an error, is censored. Its duration and its end are infinite,
+since they are longer than the run: `summary.json` has the time of the cut there. Its goodput is that until the cut.
+"""
+
+import math
 from collections.abc import Mapping
 from dataclasses import fields
 from typing import Any
@@ -7,6 +12,8 @@ from typing import Any
 from common.sides import SIDES
 from testbed.results.summary import FlowSummary, LinkSummary, Summary
 
+#: metrics of a flow, and of the summary, that only the end of the transfers tells
+_ENDS = ("duration_s", "end_s")
 #: parts of a summary that are not numbers of their own
 _PARTS = ("flows", "link", "split", "confusion", "folder", "run")
 
@@ -29,11 +36,28 @@ def check_metric(name: str) -> None:
 
 
 def metric(summary: Mapping[str, Any], name: str) -> float | None:
-    """Return a number of a summary (a field of `summary.json`); None where the run does not have it."""
+    """Return a number of a summary (a field of `summary.json`); None where the run does not have it.
+
+    Infinite: the duration or the end of a transfer that was cut off.
+    """
     value: Any = summary
     for key in name.split("."):
         try:
             value = value[int(key)] if isinstance(value, list) else value[key]
         except (KeyError, IndexError, TypeError):
             return None
-    return float(value) if isinstance(value, bool | int | float) else None
+    if not isinstance(value, bool | int | float):
+        return None
+    return math.inf if _is_cut(summary, name) else float(value)
+
+
+def _is_cut(summary: Mapping[str, Any], name: str) -> bool:
+    """Whether a metric is the duration or the end of flows of which one was cut off."""
+    *parents, last = name.split(".")
+    flows = summary.get("flows") or []
+    if last not in _ENDS or not flows:
+        return False
+    # the duration of a run is that of its main flows
+    main = flows[0]["direction"]
+    own = [flows[int(parents[1])]] if parents else [flow for flow in flows if flow["direction"] == main]
+    return not all(flow["finished"] for flow in own)

@@ -3,6 +3,7 @@
 Progress goes to stderr, so that stdout holds the result alone.
 """
 
+import math
 import textwrap
 from collections import Counter, deque
 from collections.abc import Callable, Iterator, Sequence
@@ -23,6 +24,7 @@ from rich.text import Text
 from linklayer.filters.filter import Cause
 from telemetry.parquet import read_records
 from testbed.results.ground_truth import CAUSES
+from testbed.results.metrics import metric
 from testbed.results.rates import RecentRate
 from testbed.results.store import radio_warnings
 from testbed.results.summary import Summary
@@ -175,8 +177,8 @@ def table(summaries: Sequence[Summary], title: str) -> Table:
     if repeated:
         rows.add_section()
         for scheme, group in groups.items():
-            goodput, time = median(s.goodput_bps for s in group), median(s.duration_s for s in group)
-            speed = _speed(goodput, group[0].capacity_bps, time, finished=all(s.finished for s in group))
+            goodput, time = median(s.goodput_bps for s in group), median(_duration_s(s) for s in group)
+            speed = _speed(goodput, group[0].capacity_bps, time, finished=True)
             rows.add_row(f"{scheme} median", *speed, *[""] * (len(_COLUMNS) - len(speed)), style="bold")
     return rows
 
@@ -208,9 +210,14 @@ def guesses(summaries: Sequence[Summary]) -> Table | str | None:
     return compared
 
 
+def _duration_s(summary: Summary) -> float:
+    """Return the duration of a run; infinite where a transfer was cut off."""
+    return metric(summary.plain(), "duration_s") or 0.0
+
+
 def _speed(goodput_bps: float, capacity_bps: int, duration_s: float, finished: bool) -> tuple[str, str, str]:
-    cut = "" if finished else " (cut)"
-    return rate(goodput_bps), f"{100 * goodput_bps / capacity_bps:.0f} %", f"{duration_s:.1f} s{cut}"
+    time = "never" if math.isinf(duration_s) else f"{duration_s:.1f} s"
+    return rate(goodput_bps), f"{100 * goodput_bps / capacity_bps:.0f} %", time if finished else f"{time} (cut)"
 
 
 def warnings(summaries: Sequence[Summary], *, late: bool = True) -> list[str]:
@@ -221,8 +228,6 @@ def warnings(summaries: Sequence[Summary], *, late: bool = True) -> list[str]:
             lines += [f"{s.run}: {escape(line)}" for line in radio_warnings(Path(s.folder))]
         if late and not s.on_time:
             lines.append(f"{s.run}: {s.lateness}: this machine did not keep up, the figures are not the channel's")
-        if not s.intact:
-            lines.append(f"{s.run}: the received data differ from the sent data")
         if not s.finished:
             lines.append(f"{s.run}: ended before the transfer did (limit_s, or stopped)")
         if s.changes:

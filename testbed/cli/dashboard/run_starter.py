@@ -15,6 +15,7 @@ from hosts.kernel.network import check_machine
 from linklayer.schemes import SCHEMES
 from testbed.observers import MakeHooks
 from testbed.results.store import RunFolder
+from testbed.results.validity import require_intact
 from testbed.run_hooks import RunHooks
 from testbed.running import check_tier, run_once
 from testbed.scenario.file import ScenarioError, load
@@ -115,7 +116,7 @@ class LiveRunStarter:
 
     def _run(self, scenario: Scenario) -> None:
         try:
-            run_once(scenario, self._runs, lambda progress: None, self._hooks)
+            require_intact([run_once(scenario, self._runs, lambda progress: None, self._hooks)])
         except (RuntimeError, ValueError, OSError) as error:
             self._complain(" ".join(str(error).split()))
 

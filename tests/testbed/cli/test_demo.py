@@ -87,12 +87,15 @@ def test_a_late_demo_is_one_line_of_warning_and_status_0(
     assert shown.err.count("34 of 2891") == len(late)
 
 
-def test_other_warnings_have_their_own_lines(bench: DemoBench, capsys: Capture) -> None:
+def test_a_corrupt_demo_shows_its_result_and_fails(bench: DemoBench, capsys: Capture) -> None:
     bench.results["slacp"] = {**LATE, "intact": False}
-    assert bench.demo() == 0
-    late, spoilt = capsys.readouterr().err.splitlines()
-    assert "late" in late
-    assert "differ from the sent data" in spoilt
+    assert bench.demo() == 2
+    shown = capsys.readouterr()
+    assert "demo.png" in shown.out
+    late, corrupt = shown.err.splitlines()
+    assert late.startswith("warning: ")
+    assert corrupt.startswith("fadelab: ")
+    assert "what arrived is not what was sent" in corrupt
 
 
 def test_links_run_in_turn_with_room_for_one(bench: DemoBench, capsys: Capture) -> None:

@@ -1,8 +1,15 @@
 """Names of metrics, and their numbers in a result."""
 
+import json
+import math
+from dataclasses import replace
+
 import pytest
 
 from testbed.results.metrics import check_metric, metric
+from testbed.simulation import simulate
+from tests.harness.model_runs import model
+from tests.harness.scenarios import FLOW, summary
 
 
 @pytest.mark.parametrize(
@@ -29,3 +36,39 @@ def test_other_names_are_refused_with_those_there_are(name: str) -> None:
 def test_numbers_of_a_result(name: str, number: float | None) -> None:
     result = {"a": True, "b": {"c": 2.5}, "flows": [{"d": 2}, {"d": 3}], "none": None, "word": "7"}
     assert metric(result, name) == number
+
+
+@pytest.mark.parametrize(
+    ("name", "number"),
+    [
+        *[(name, math.inf) for name in ("duration_s", "flows.0.duration_s", "flows.0.end_s")],
+        *[("flows.1.duration_s", 4.0), ("flows.2.duration_s", 4.0)],
+        *[("goodput_bps", 2e6), ("flows.0.goodput_bps", 2e6), ("flows.0.start_s", 0.0), ("finished", 0.0)],
+    ],
+)
+def test_duration_of_a_transfer_that_was_cut_off_is_infinite(name: str, number: float) -> None:
+    flows = replace(FLOW, finished=False), FLOW, replace(FLOW, direction="down")
+    result = json.loads(json.dumps(summary(flows=flows, finished=False).plain()))
+    assert metric(result, name) == number
+
+
+def test_duration_of_a_run_is_that_of_its_main_direction() -> None:
+    flows = FLOW, replace(FLOW, direction="down", finished=False)
+    assert metric(summary(flows=flows, finished=False).plain(), "duration_s") == 4.0
+
+
+@pytest.mark.parametrize(
+    ("work", "duration_s"),
+    [
+        ({"kind": "bulk", "bytes": 100_000_000}, math.inf),
+        ({"kind": "short", "bytes": 100_000, "count": 1000}, math.inf),
+        ({"kind": "bulk", "duration_s": 3}, 3.0),
+        ({"kind": "bulk", "bytes": 100_000_000, "duration_s": 3}, 3.0),
+        ({"kind": "onoff-udp", "duration_s": 2}, 2.0),
+    ],
+)
+def test_workloads_with_a_set_duration_are_not_censored(work: dict[str, object], duration_s: float) -> None:
+    result = simulate(model(workloads=[work], limit_s=4))
+    assert metric(result.plain(), "duration_s") == duration_s
+    assert result.duration_s == min(duration_s, 4)
+    assert result.goodput_bps > 0
