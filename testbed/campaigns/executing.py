@@ -21,7 +21,7 @@ from common.compiled import state
 from testbed.campaigns.file import Campaign
 from testbed.campaigns.folder import FAILED, RUNS, settle
 from testbed.campaigns.plan import FILES, Run
-from testbed.campaigns.rows import Row, describe
+from testbed.campaigns.rows import Row, conditions, describe
 from testbed.results.store import RunFolder, processor
 from testbed.run_hooks import Show
 from testbed.scenario.file import validate
@@ -126,19 +126,21 @@ def failed(run: str, error: BaseException, seconds: float | None = None) -> Row:
 
 def _make(task: Task, made: Path, show: Show) -> Row:
     # a process that makes runs of tier model needs little of this
-    from testbed.running import check_tier, require_on_time, run_in
+    from testbed.results.validity import require_valid
+    from testbed.running import check_tier, run_in
 
-    began = monotonic()
+    began, summary = monotonic(), None
     _require_sources(task)
     try:
         scenario = validate(task.scenario, task.run, base=task.campaign)
         check_tier(scenario)
         shutil.rmtree(made, ignore_errors=True)
-        folder = RunFolder.at(made, scenario, ("fadelab", "run", f"{RUNS}/{task.run}/scenario.yaml"))
+        flags = ["--allow-late"] if task.allow_late else []
+        folder = RunFolder.at(made, scenario, ("fadelab", "run", f"{RUNS}/{task.run}/scenario.yaml", *flags))
         if (values := _relative(task.scenario)) != task.scenario:
             (made / "scenario.yaml").write_text(yaml.safe_dump(values, sort_keys=False))
         summary = run_in(folder, scenario, show)
-        require_on_time([summary], task.allow_late)
+        require_valid([summary], task.allow_late)
         if not task.records:
             for path in made.glob("*.parquet"):
                 path.unlink()
@@ -147,7 +149,8 @@ def _make(task: Task, made: Path, show: Show) -> Row:
     except SourcesError:
         raise
     except Exception as error:
-        return failed(task.run, error, monotonic() - began)
+        row = failed(task.run, error, monotonic() - began)
+        return row if summary is None else replace(row, **conditions(summary.plain()))
 
 
 def _require_sources(task: Task) -> None:

@@ -34,7 +34,7 @@ from common.closing import Closing
 from testbed.campaigns.file import CampaignError
 from testbed.campaigns.journal import Journal, read_journal
 from testbed.campaigns.plan import FILES, CampaignPlan, Run, plan_from
-from testbed.campaigns.rows import Row, describe, row_of
+from testbed.campaigns.rows import CONDITIONS, Row, describe, renewed, row_of
 from testbed.sources import sources
 
 PLAN, PLAN_HASH, SOURCE, INDEX = "plan.json", "plan.sha256", "campaign.yaml", "index.jsonl"
@@ -168,6 +168,9 @@ def read_rows(path: Path, plan: CampaignPlan) -> dict[str, Row]:
     present = {entry.name for entry in os.scandir(path / RUNS)} if (path / RUNS).is_dir() else set()
     listed = _listed(path)
     rows = {name: row for name, row in listed.items() if row.status == "failed" or name in present}
+    for name, row in rows.items():
+        if row.kind == "unknown":
+            rows[name] = renewed(row, path / RUNS / name)
     for name in sorted(present):
         if name not in rows or rows[name].status == "failed":
             with suppress(OSError, ValueError, LookupError):
@@ -224,10 +227,10 @@ def _table(plan: CampaignPlan, rows: list[tuple[Run, Row]]) -> str:
     metrics = plan.campaign.all_metrics
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(["run", "tier", *keys, "seed", "status", *metrics])
+    writer.writerow(["run", "tier", *keys, "seed", "status", *CONDITIONS, *metrics])
     for run, row in rows:
         settings = [run.point.settings.get(key, "") for key in keys]
-        values = [row.value(name) for name in metrics]
+        values = [*(getattr(row, name) for name in CONDITIONS), *(row.value(name) for name in metrics)]
         shown = ["" if value is None else repr(value) for value in values]
         writer.writerow([run.name, run.point.scenario["tier"], *settings, run.seed, row.status, *shown])
     return text.getvalue()

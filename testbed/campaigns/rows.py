@@ -1,16 +1,28 @@
-"""A row of a campaign's index: one run that has ended."""
+"""A row of a campaign's index: one run that has ended.
+
+Rules kept
+- Numbers of a failed run, or of one whose data arrived otherwise than sent, are in no sample.
+- A row says how far its numbers can be trusted. JSON has no infinity: an infinite metric is the text "Infinity" there.
+"""
 
 import hashlib
 import json
+import math
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Final, Literal
 
 from testbed.results.metrics import metric
 
 #: the one file of a run that depends on time and place
 MANIFEST = "manifest.json"
+#: fields of a result that say how far its numbers can be trusted, as columns of a row
+CONDITIONS: Final = ("finished", "intact", "on_time", "late_events", "events", "lost_s")
+_NEVER: Final = "Infinity"
+
+#: how far the numbers of a run can be trusted; those of the last three are in no sample
+Kind = Literal["whole", "cut", "late", "late and cut", "unknown", "corrupt", "refused", "failed"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,27 +45,68 @@ class Row:
     cores: str = ""
     #: digest of the sources (sources.py); empty: not known, of a program before it
     sources: str = ""
+    #: as in the run's `summary.json`; None: there is none, or it does not tell
+    finished: bool | None = None
+    intact: bool | None = None
+    on_time: bool | None = None
+    late_events: int | None = None
+    events: int | None = None
+    lost_s: float | None = None
+
+    @property
+    def kind(self) -> Kind:
+        """How far its numbers can be trusted."""
+        if self.intact is False:
+            return "corrupt"
+        if self.status == "failed":
+            return "refused" if self.on_time is False else "failed"
+        if self.finished is None or self.on_time is None:
+            return "unknown"
+        if self.finished:
+            return "whole" if self.on_time else "late"
+        return "cut" if self.on_time else "late and cut"
+
+    @property
+    def counts(self) -> bool:
+        """Whether its numbers are in samples."""
+        return self.status == "done" and self.intact is not False
 
     def value(self, name: str) -> float | None:
-        """Return a metric; None where the run failed or does not have it."""
-        return self.metrics.get(name) if self.status == "done" else None
+        """Return a metric; None where the run does not count or does not have it."""
+        return self.metrics.get(name) if self.counts else None
 
     def lasting(self) -> dict[str, Any]:
         """Return the fields that are the same at any time and on any machine."""
-        kept = {"run": self.run, "status": self.status, "metrics": dict(self.metrics), "files": dict(self.files)}
-        return kept | {"error": self.error} if self.error else kept
+        names = ("run", "status", *CONDITIONS, "metrics", "files", *(("error",) if self.error else ()))
+        values = self.as_dict()
+        return {name: values[name] for name in names}
 
     def as_dict(self) -> dict[str, Any]:
         """Return the row in the form of the journal."""
-        return asdict(self)
+        return asdict(self) | {"metrics": {name: _told(value) for name, value in self.metrics.items()}}
 
 
 def row_of(values: Mapping[str, Any]) -> Row | None:
     """Return the row of a line of the journal; None for a line of another kind."""
     try:
-        return Row(**values)
-    except TypeError:
+        row = Row(**values)
+        return replace(row, metrics=metrics_of(row.metrics))
+    except (TypeError, AttributeError, ValueError):
         return None
+
+
+def metrics_of(told: Mapping[str, Any]) -> dict[str, float | None]:
+    """Return the metrics of a row in the form of a file. Raises ValueError for a text that is no number."""
+    return {name: None if value is None else float(value) for name, value in told.items()}
+
+
+def _told(value: float | None) -> float | str | None:
+    return _NEVER if value == math.inf else value
+
+
+def conditions(summary: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the columns of a row that say how far the numbers of a `summary.json` can be trusted."""
+    return {name: summary.get(name) for name in CONDITIONS}
 
 
 def describe(folder: Path, run: str, metrics: Sequence[str], seconds: float | None = None) -> Row:
@@ -70,7 +123,20 @@ def describe(folder: Path, run: str, metrics: Sequence[str], seconds: float | No
         processor=f"{manifest.get('cpus')} x {manifest.get('processor')}",
         cores=str(manifest.get("cores", "")),
         sources=str(manifest.get("sources", "")),
+        **conditions(summary),
     )
+
+
+def renewed(row: Row, folder: Path) -> Row:
+    """Return a row of an older version with its metrics and conditions as the run's `summary.json` has them.
+
+    Such a row has the time of the cut as the duration of a transfer. It stays where the file cannot be read.
+    """
+    try:
+        summary = json.loads((folder / "summary.json").read_text())
+        return replace(row, metrics={name: metric(summary, name) for name in row.metrics}, **conditions(summary))
+    except (OSError, ValueError, LookupError, AttributeError, TypeError):
+        return row
 
 
 def checksums(folder: Path) -> dict[str, str]:

@@ -23,7 +23,7 @@ from testbed.campaigns.file import CampaignError
 from testbed.campaigns.folder import PLAN, RESULTS, RUNS, open_plan
 from testbed.campaigns.plan import Run
 from testbed.campaigns.processes import call_all
-from testbed.campaigns.rows import MANIFEST, Row, describe
+from testbed.campaigns.rows import CONDITIONS, MANIFEST, Row, describe
 from testbed.reports.bundle import SUMS
 from testbed.reports.numbers import Campaigned, read_campaign
 
@@ -168,9 +168,12 @@ def _check_row(folder: Path, run: Run, stated: dict[str, object], metrics: tuple
     except (OSError, ValueError, LookupError) as error:
         yield f"{RUNS}/{run.name}: cannot be read: {error}"
         return
-    found = stated.get("metrics")
-    for name, value in row.metrics.items():
-        claimed = found.get(name) if isinstance(found, dict) else None
+    found, kept = stated.get("metrics"), row.lasting()
+    claims = {name: found.get(name) if isinstance(found, dict) else None for name in row.metrics}
+    # a campaign of an older version has no conditions
+    claims |= {name: stated[name] for name in CONDITIONS if name in stated}
+    for name, claimed in claims.items():
+        value = kept["metrics"][name] if name in row.metrics else kept[name]
         if claimed != value:
             yield f"{RESULTS}: {run.name}: {name} is {claimed}, and {value} in the run's summary.json"
 

@@ -17,7 +17,7 @@ from testbed.campaigns.file import CampaignError
 from testbed.campaigns.folder import FAILED, RUNS, open_plan, read_rows, settle
 from testbed.campaigns.journal import Journal, read_journal
 from testbed.campaigns.processes import Workers
-from testbed.campaigns.rows import Row
+from testbed.campaigns.rows import CONDITIONS, Row
 from testbed.sources import SourcesError, sources
 from tests.harness.campaigns import InProcess, campaign_file, done, edited_sources, opened, plan
 
@@ -71,8 +71,9 @@ def test_folder_counts_and_line_without_folder_does_not(tmp_path: Path) -> None:
 
 
 def test_what_lasts_of_a_row() -> None:
-    kept = {"run": "a", "status": "failed", "metrics": {}, "files": {}}
-    row = Row(run="a", status="failed", seconds=1.5, traceback="long", processor="any")
+    kept: dict[str, object] = {"run": "a", "status": "failed", "metrics": {}, "files": {}}
+    kept |= dict.fromkeys(CONDITIONS) | {"on_time": False}
+    row = Row(run="a", status="failed", seconds=1.5, traceback="long", processor="any", on_time=False)
     assert row.lasting() == kept
     assert replace(row, error="why").lasting() == {**kept, "error": "why"}
 
@@ -252,7 +253,7 @@ def test_campaign_whose_runs_are_done_makes_none(tmp_path: Path) -> None:
     assert [row.metrics["duration_s"] for _, row in rows] == [0, 1, 2, 0, 1, 2]
     results = json.loads((tmp_path / "out" / "results.json").read_text())
     assert (results["complete"], len(results["runs"])) == (True, 6)
-    assert (tmp_path / "out" / "results.csv").read_text().splitlines()[1] == "0-none-s1,model,none,1,done,0.0,5.0"
+    assert (tmp_path / "out" / "results.csv").read_text().splitlines()[1] == "0-none-s1,model,none,1,done,,,,,,,0.0,5.0"
 
 
 def test_progress_counts_the_runs_that_ended_and_those_that_failed(tmp_path: Path) -> None:
