@@ -1,14 +1,11 @@
-"""The statements of COHERENCE's text, each on our medians.
+"""The statements of COHERENCE's text."""
 
-Rules kept: a finding counts only cells that were computed, and names those for which it does not hold.
-"""
-
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from operator import gt, lt
 
-from experiments.coherence.cells import PERS, SCHEME_WORDS, Case, Cases
-from testbed.papers.results import Finding, Results, tally
+from experiments.coherence.cells import PERS, SCHEME_WORDS, Case
+from testbed.papers.statements import Figure, Holds, Statement
 
 #: the ends of the paper's range of error rates
 LOW, HIGH = PERS[0], PERS[-1]
@@ -18,72 +15,66 @@ LEAST_GOODPUT = 60_000
 MOST_MISTAKES = 2.0
 _POSITIONS = {"figure8": "last hop", "first": "first hop", "middle": "in the middle"}
 
-#: (name of the finding, label, cases, whether it holds for their medians)
-Statement = tuple[str, str, Sequence[Sequence[Case]], Callable[..., bool]]
-
-
-def findings(results: Results) -> list[Finding]:
-    """Return the findings of the cells that were computed."""
-    cases: Cases = results.by_case()
-    found: list[Finding] = []
-    for name, label, groups, holds in _statements():
-        known = [[(case, cases[case].ours.median) for case in each] for each in groups if all(c in cases for c in each)]
-        checks = [
-            (", ".join(f"{case.name} {median:.4g}" for case, median in each), holds(*(median for _, median in each)))
-            for each in known
-        ]
-        found += tally(name, label, checks)
-    return found
-
 
 def _pairs(place: str, scheme: str, rivals: Sequence[str], *pers: float) -> list[tuple[Case, Case]]:
     return [(Case(place, scheme, per), Case(place, rival, per)) for per in pers or PERS for rival in rivals]
 
 
-def _statements() -> Iterator[Statement]:
+def _said(name: str, place: str, words: str, cases: Sequence[Sequence[Case | Figure]], holds: Holds) -> Statement:
+    return Statement(name=name, place=place, words=words, cases=cases, holds=holds)
+
+
+def statements() -> Iterator[Statement]:
+    """Yield all statements."""
     others = [scheme for scheme in SCHEME_WORDS if scheme != "cc"]
     for place, words in _POSITIONS.items():
+        where = "figure 8" if place == "figure8" else "section 5"
         best = _pairs(place, "cc", others)
-        yield f"{place}/cc_best", f"{words}: CC has more goodput than each other scheme", best, gt
-        halves = [(Case(place, "cc", HIGH), Case(place, rival, HIGH)) for rival in ("tcp", "ecn")]
-        yield (
+        yield _said(f"{place}/cc_best", where, f"{words}: CC has more goodput than each other scheme", best, gt)
+        yield _said(
             f"{place}/half",
+            where,
             f"{words}: at PER {HIGH:g} TCP and ECN have less than half of CC's goodput",
-            halves,
+            [(Case(place, "cc", HIGH), Case(place, rival, HIGH)) for rival in ("tcp", "ecn")],
             lambda ours, rivals: rivals < ours / 2,
         )
-        least = [(Case(place, "cc", per),) for per in PERS]
-        yield (
+        yield _said(
             f"{place}/least",
+            where,
             f"{words}: CC has more than {LEAST_GOODPUT:,} packets",
-            least,
-            lambda ours: ours > LEAST_GOODPUT,
+            [(Case(place, "cc", per), Figure(LEAST_GOODPUT)) for per in PERS],
+            gt,
         )
-    falls = [(Case("figure8", scheme, LOW), Case("figure8", scheme, HIGH)) for scheme in ("tcp", "ecn")]
-    yield (
+    yield _said(
         "figure8/falls",
+        "figure 8",
         f"TCP and ECN lose more than a third of their goodput from PER {LOW:g} to {HIGH:g}",
-        falls,
+        [(Case("figure8", scheme, LOW), Case("figure8", scheme, HIGH)) for scheme in ("tcp", "ecn")],
         lambda low, high: high < low * 2 / 3,
     )
     ecn = _pairs("figure10", "cc", ["snoop", "dda"]) + _pairs("figure10", "ecn", ["snoop", "dda"])
-    yield "figure10/ecn_fewer", "ECN and CC lose less to congestion than Snoop and DDA", ecn, lt
-    windows = [(Case("figure11", s, HIGH), Case("figure11", "tcp", HIGH)) for s in ("snoop", "dda", "cc")]
-    yield (
+    yield _said("figure10/ecn_fewer", "figure 10", "ECN and CC lose less to congestion than Snoop and DDA", ecn, lt)
+    yield _said(
         "figure11/kept",
+        "figure 11",
         f"at PER {HIGH:g} Snoop, DDA and CC have more than twice TCP's window",
-        windows,
+        [(Case("figure11", scheme, HIGH), Case("figure11", "tcp", HIGH)) for scheme in ("snoop", "dda", "cc")],
         lambda ours, tcps: ours > 2 * tcps,
     )
     timeouts = _pairs("figure12", "cc", ["snoop", "dda"])
-    yield "figure12/cc_fewest", "CC has fewer timeouts than Snoop and DDA", timeouts, lt
+    yield _said("figure12/cc_fewest", "figure 12", "CC has fewer timeouts than Snoop and DDA", timeouts, lt)
     most = _pairs("figure12", "cc", ["tcp"])
-    yield "figure12/cc_tcp", "CC has fewer timeouts than TCP", most, lt
+    yield _said("figure12/cc_tcp", "figure 12", "CC has fewer timeouts than TCP", most, lt)
     repeats = _pairs("figure13", "cc", others)
-    yield "figure13/cc_fewest", "CC has the fewest end-to-end retransmissions", repeats, lt
-    mistakes = [(Case("figure14", "cc", per),) for per in PERS]
-    yield "figure14/cc", f"CC's mistake rate is below {MOST_MISTAKES:g} %", mistakes, lambda ours: ours < MOST_MISTAKES
-    snoop = [(Case("figure14", "snoop", per),) for per in PERS]
-    yield "figure14/snoop", "Snoop makes no mistake", snoop, lambda ours: ours == 0
+    yield _said("figure13/cc_fewest", "figure 13", "CC has the fewest end-to-end retransmissions", repeats, lt)
+    yield _said(
+        "figure14/cc",
+        "figure 14",
+        f"CC's mistake rate is below {MOST_MISTAKES:g} %",
+        [(Case("figure14", "cc", per), Figure(MOST_MISTAKES)) for per in PERS],
+        lt,
+    )
+    snoop = [(Case("figure14", "snoop", per), Figure(0)) for per in PERS]
+    yield _said("figure14/snoop", "figure 14", "Snoop makes no mistake", snoop, lambda ours, none: ours == none)
     dda = [(Case("figure14", "dda", lower), Case("figure14", "dda", higher)) for lower, higher in pairwise(PERS)]
-    yield "figure14/dda", "DDA's mistake rate falls with the error rate", dda, gt
+    yield _said("figure14/dda", "figure 14", "DDA's mistake rate falls with the error rate", dda, gt)

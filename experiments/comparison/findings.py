@@ -1,18 +1,18 @@
-"""Ours against the paper's.
+"""The statements of COMPARISON: its tables' figures, and the order of its schemes.
 
-Rules kept
-- A finding counts only cells that were computed, and says of how many.
-- Schemes are ranked within a setting, all twelve together; two that the paper has within 5 % of one another may be in
-  any order, and so may two that we have so close.
+Rule kept: schemes are ranked within a setting, all twelve together; two that the paper has within 5 % of one another
+may be in any order.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Sequence
 from itertools import combinations
+from operator import lt
 
-from experiments.comparison.cells import FAMILIES, METRICS, SETTINGS, Case
-from testbed.papers.results import Finding, Results, Tally, agreement, tally
+from experiments.comparison.cells import FAMILIES, SETTINGS, Case
+from testbed.papers.results import Cell
+from testbed.papers.statements import Statement, near
 
-#: throughputs this close are no difference
+#: throughputs of the paper this close are no difference
 TIED = 0.05
 _WORDS = {
     "throughput": "throughput within 20 %",
@@ -21,35 +21,36 @@ _WORDS = {
 }
 
 
-def findings(results: Results) -> list[Finding]:
-    """Return the findings of the cells that were computed."""
-    found: list[Finding] = []
+def statements(cells: Sequence[Cell]) -> Iterator[Statement]:
+    """Yield all statements."""
+    yield from _figures(cells)
+    yield from _ranking({cell.case: cell.paper.median for cell in cells})
+
+
+def _figures(cells: Sequence[Cell]) -> Iterator[Statement]:
     for table in FAMILIES:
-        for metric in METRICS:
-            part = results.below(f"table{table}/", f"/{metric}")
-            found += agreement(f"table{table}/{metric}", f"table {table}: {_WORDS[metric]}", part)
+        for metric, words in _WORDS.items():
+            part = [cell for cell in cells if cell.case.place == f"table{table}" and cell.case.metric == metric]
+            yield near(f"table{table}/{metric}", f"table {table}", f"table {table}: {words}", part)
     for place, label in (("table5", "table 5"), ("figure12", "figure 12")):
-        found += agreement(f"{place}/throughput", f"{label}: {_WORDS['throughput']}", results.below(f"{place}/"))
-    found += _ranking(results.medians())
-    return found
+        part = [cell for cell in cells if cell.case.place == place]
+        yield near(f"{place}/throughput", label, f"{label}: {_WORDS['throughput']}", part)
 
 
-def _ranking(medians: Mapping[str, tuple[float, float]]) -> Iterator[Tally]:
-    """Count the pairs of schemes that have the paper's order, by setting."""
+def _ranking(throughputs: dict[Case, float]) -> Iterator[Statement]:
+    """Rank the schemes by setting."""
     for setting in SETTINGS:
-        known = {
-            scheme: medians[name]
+        known = [
+            case
             for table, schemes in FAMILIES.items()
             for scheme in schemes
-            if (name := Case(f"table{table}", scheme, setting).name) in medians
-        }
-        pairs = [
-            (slow, fast)
-            for one, other in combinations(known, 2)
-            for slow, fast in [sorted((one, other), key=lambda scheme: known[scheme][1])]
-            if known[slow][1] < known[fast][1] * (1 - TIED)
+            if (case := Case(f"table{table}", scheme, setting)) in throughputs
         ]
-        for name, words, apart in (("ranking", "", 0.0), ("ranking_but_ties", ", ours within 5 % as well", TIED)):
-            checks = [(f"{slow} before {fast}", known[slow][0] * (1 - apart) < known[fast][0]) for slow, fast in pairs]
-            label = f"{setting}: pairs of schemes in the paper's order, any order within 5 %{words}"
-            yield from tally(f"{setting}/{name}", label, checks)
+        ordered = [sorted(pair, key=lambda case: throughputs[case]) for pair in combinations(known, 2)]
+        yield Statement(
+            name=f"{setting}/ranking",
+            place="tables 2 to 4",
+            words=f"{setting}: pairs of schemes in the order of the tables, of those more than 5 % apart",
+            cases=[(slow, fast) for slow, fast in ordered if throughputs[slow] < throughputs[fast] * (1 - TIED)],
+            holds=lt,
+        )

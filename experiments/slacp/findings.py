@@ -1,52 +1,52 @@
-"""Ours against the paper's.
+"""The statements of the SLACP paper: its tables' figures, the order of its columns, and the shares in its abstract.
 
-Rules kept
-- A finding counts only cells that were computed, and says of how many.
-- A transfer that did not end within three hours is longer than one that did, on both sides.
+Rule kept: a transfer that did not end within three hours is longer than one that did, on both sides.
 """
 
 import math
-from collections.abc import Iterable, Iterator, Mapping
-from itertools import product
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import combinations, product
+from operator import lt
 
 from experiments.slacp.cells import COLUMNS, DAMA, ERRORS, WORKLOADS, Case
-from testbed.papers.results import Finding, Headline, Results, Tally, agreement, same_order, tally
+from testbed.papers.results import Cell, Headline, Results
+from testbed.papers.statements import Statement, near
 
-#: columns that are this close in the paper may be in any order in the lenient count
+#: times of the paper this close are no difference
 TIED = 0.05
 
-#: (ours, paper's) median by cell name
-Medians = Mapping[str, tuple[float, float]]
 
-
-def findings(results: Results) -> list[Finding]:
-    """Return the findings of the cells that were computed."""
-    found: list[Finding] = []
+def statements(cells: Sequence[Cell]) -> Iterator[Statement]:
+    """Yield all statements."""
+    times = {cell.case: cell.paper.median for cell in cells}
     for table in (2, 3, 4):
-        label = f"table {table}: medians within 25 %"
-        found += agreement(f"table{table}/within_25_percent", label, results.below(f"table{table}/"))
-    found += orders(results.medians())
-    found += headlines(results.medians())
-    return found
-
-
-def orders(medians: Medians) -> Iterator[Tally]:
-    """Count the rows of table 2 whose four columns (TCP, link layer) are in the paper's order."""
-    rows = {
-        f"{dama}/{errors}/{workload}": [Case(2, dama, errors, tcp, workload, link).name for tcp, link in COLUMNS]
+        part = [cell for cell in cells if cell.case.table == table]
+        words = f"table {table}: medians within 25 %"
+        yield near(f"table{table}/within_25_percent", f"table {table}", words, part)
+    rows = [
+        [Case(2, dama, errors, tcp, workload, link) for tcp, link in COLUMNS]
         for dama, errors, workload in product(DAMA, ERRORS, WORKLOADS)
-    }
-    rows = {row: cells for row, cells in rows.items() if all(cell in medians for cell in cells)}
-    for name, words, apart in (
-        ("order", "rows with the four columns in order", 0.0),
-        ("order_but_ties", "the same, with columns that lie within 5 % in the paper in any order", TIED),
-    ):
-        checks = [(row, same_order([medians[cell] for cell in cells], apart)) for row, cells in rows.items()]
-        yield from tally(f"table2/{name}", f"table 2: {words}", checks)
+    ]
+    yield Statement(
+        name="table2/order",
+        place="table 2",
+        words="table 2: columns of a row (TCP, link layer) in order, pairs more than 5 % apart",
+        cases=[(fast, slow) for row in rows for fast, slow in _ordered(row, times)],
+        holds=lt,
+    )
 
 
-def headlines(medians: Medians) -> list[Headline]:
+def _ordered(row: Sequence[Case], times: dict[Case, float]) -> Iterator[list[Case]]:
+    """Yield the pairs of a row that differ in the paper, the faster one first."""
+    for pair in combinations(row, 2):
+        fast, slow = sorted(pair, key=lambda case: times[case])
+        if times[fast] < times[slow] * (1 - TIED):
+            yield [fast, slow]
+
+
+def headlines(results: Results) -> list[Headline]:
     """The reductions of the transfer time that the paper's abstract names."""
+    medians = results.medians()
     found = []
     for errors in ("high", "vhigh"):
         name = f"reduction/slacp/rbdc/{errors}"

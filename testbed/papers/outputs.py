@@ -3,6 +3,7 @@
 import csv
 import json
 import math
+from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -12,7 +13,8 @@ from rich.text import Text
 
 from testbed.papers.paper import Paper
 from testbed.papers.report import percent
-from testbed.papers.results import CellResult, Finding, Quartiles, Results, Tally
+from testbed.papers.results import CellResult, Quartiles, Results
+from testbed.papers.statements import Finding, Verdict
 from testbed.results.show import grid
 
 # -- for programs --------------------------------------------------------------------------------------------
@@ -27,7 +29,25 @@ def document(results: Results, paper: Paper) -> dict[str, Any]:
         "unit": paper.unit,
         "settings": list(results.settings),
         "cells": [_cell(result, paper) for result in results.cells],
-        "summary": {finding.name: asdict(finding) for finding in paper.findings(results)},
+        "summary": {
+            **{finding.statement.name: _finding(finding) for finding in paper.findings(results)},
+            **{headline.name: asdict(headline) for headline in paper.headlines(results)},
+        },
+    }
+
+
+def _finding(finding: Finding) -> dict[str, Any]:
+    statement = finding.statement
+    return {
+        "name": statement.name,
+        "label": statement.words,
+        "place": statement.place,
+        "hits": finding.hits,
+        "of": len(finding.cases),
+        "misses": list(finding.misses),
+        "verdict": finding.verdict,
+        **{verdict.value: finding.count(verdict) for verdict in Verdict},
+        "why": {case.name: case.why for case in finding.cases if case.why},
     }
 
 
@@ -128,8 +148,10 @@ def _ratio(result: CellResult) -> Text:
     return Text("" if result.ratio is None else f"{result.ratio:.2f}", style=style)
 
 
-def in_words(finding: Finding) -> str:
-    """Return a finding as a line with Rich's markup."""
-    if isinstance(finding, Tally):
-        return f"{finding.label}: [bold]{finding.hits} of {finding.of}[/]"
-    return f"{finding.label}: [bold]{percent(finding.ours)}[/] (paper {percent(finding.paper)})"
+def in_words(paper: Paper, results: Results) -> Iterator[str]:
+    """Yield statements and headlines as lines with Rich's markup."""
+    for finding in paper.findings(results):
+        counted = f"[bold]{finding.hits} of {len(finding.cases)}[/], {finding.verdict}"
+        yield f"{finding.statement.words}: {counted}"
+    for headline in paper.headlines(results):
+        yield f"{headline.label}: [bold]{percent(headline.ours)}[/] (paper {percent(headline.paper)})"

@@ -7,7 +7,7 @@ A paper in a folder has these files, and some of its own:
 | `parameters.py` | every choice, one set for all cells; what the paper does not say is `ours`, with its reason |
 | `cells.py`, `reference/` | the cells, and the paper's figures for them |
 | `jobs.py` | a cell's scenario or network, and the measurement in a run of it |
-| `findings.py` | the findings: ours against the paper's; they count only cells that were computed |
+| `findings.py` | the paper's statements (`statements.py`) |
 | `tables.py`, `figures.py`, `traces.py` | the tables in the paper's layout, the plots, single runs over time |
 
 The rest is here: runs and their seeds (`computing.py`), scenarios (`runs.py`), report (`report.py`), help for plots
@@ -22,8 +22,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 from common.registry import Registry
 from testbed.papers import report
-from testbed.papers.results import Cell, Finding, Job, PaperError, Results, agreement
+from testbed.papers.results import Cell, Headline, Job, PaperError, Results
 from testbed.papers.runs import Parameter
+from testbed.papers.statements import Finding, Statement, findings, near
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -31,23 +32,19 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class Quick:
-    """A short computation that tells whether a paper's rankings still hold.
+    """A short computation that tells whether a paper's statements still stand (`gates.py`).
 
-    Rule kept: cells, settings and gates are the same for every seed. The gates are below the hits of the three seeds in
-    docs/experiments.md.
+    Rule kept: cells, settings and statements are the same for every seed.
     """
 
-    #: the least number of hits of a finding, by its name
-    gates: Mapping[str, int]
     #: shell patterns of cells; default: all
     only: Sequence[str] = ()
     #: for all cells, as in `papers --set`
     settings: Sequence[str] = ()
-    replications: int = 8
-
-    def __post_init__(self) -> None:
-        if not self.gates:
-            raise PaperError("Quick: a paper needs a gate: a finding, and its least number of hits")
+    #: enough that each gate can fail (`gates.level`)
+    replications: int
+    #: shell patterns of the statements that are true of these settings, too
+    statements: Sequence[str] = ("*",)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -71,10 +68,12 @@ class Paper:
     #: (case of a cell, settings) -> the computation of a replication, its scenario changed by `key=value` settings;
     #: raises FadelabError in one line for settings that are refused
     job: Callable[[Any, Sequence[str]], Job]
-    #: compares the computed cells with the paper
-    findings: Callable[[Results], Sequence[Finding]] = lambda results: [
-        *agreement("near", "medians near the paper's", results.cells)
+    #: (all cells) -> the statements of the paper's text and tables
+    state: Callable[[Sequence[Cell]], Iterable[Statement]] = lambda cells: [
+        near("near", "its figures", "medians near the paper's", cells)
     ]
+    #: shares that the text names, ours beside them, as far as their cells were computed
+    headlines: Callable[[Results], Sequence[Headline]] = lambda results: ()
     #: yields the results as lines of Markdown
     tables: Callable[[Results], Iterator[str]] = report.cells
     #: yields the plots that these cells permit, each with the name of its file
@@ -91,6 +90,15 @@ class Paper:
     def cells(self) -> Sequence[Cell]:
         """All cells, in the paper's order."""
         return tuple(self.read())
+
+    @cached_property
+    def statements(self) -> Sequence[Statement]:
+        """All statements, in the paper's order."""
+        return tuple(self.state(self.cells))
+
+    def findings(self, results: Results) -> list[Finding]:
+        """Judge the statements of which a case was computed."""
+        return findings(self.statements, results)
 
     def choices(self) -> Iterator[str]:
         """Yield the choices as lines of Markdown."""

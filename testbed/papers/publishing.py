@@ -82,7 +82,8 @@ def _details(each: _Computed, drawn: Sequence[str]) -> str:
     lines[-1] += f" [{each.page}.md]({each.page}.md)."
     for note in paper.notes:
         lines += ["", note]
-    lines += ["", *report.findings(paper.findings(results)), "", *paper.tables(results)]
+    found = report.findings(paper.findings(results), paper.headlines(results))
+    lines += ["", *found, "", *paper.tables(results)]
     if drawn:
         lines += ["", "## Plots"]
     for name in drawn:
@@ -147,7 +148,7 @@ def _section(each: _Computed) -> Iterator[str]:
     yield f"All figures: [{each.page}-results.md]({page}-results.md)."
     yield f"What differs, and why: [{each.page}.md]({page}.md)."
     yield ""
-    yield from (line for line in report.findings(paper.findings(results)) if line.startswith("|"))
+    yield from report.findings(paper.findings(results), paper.headlines(results))
     compared = [result for result in results.cells if result.cell.paper.known]
     if compared:
         yield from ("", *_ratios(compared))

@@ -6,8 +6,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from testbed.papers.plots import save
-from testbed.papers.results import CellResult, Finding, Headline, Quartiles, Results, Tally
+from testbed.papers.results import CellResult, Headline, Quartiles, Results
 from testbed.papers.runs import Parameter
+from testbed.papers.statements import LEVEL, Finding, Judged, Verdict
 
 if TYPE_CHECKING:
     from testbed.papers.paper import Paper
@@ -33,22 +34,53 @@ def markdown(paper: "Paper", results: Results) -> str:
     lines += [f"Tier `{paper.tier}`. Replications per cell: {runs}; seeds {seeds}, the same for all cells.", ""]
     if results.settings:
         lines += [f"With `{' '.join(f'--set {setting}' for setting in results.settings)}`.", ""]
-    lines += [*findings(paper.findings(results)), "", *paper.tables(results)]
+    found = findings(paper.findings(results), paper.headlines(results))
+    lines += [*found, "", *paper.tables(results)]
     return "\n".join([*lines, "## Parameters", "", *paper.choices(), ""])
 
 
-def findings(found: Sequence[Finding]) -> Iterator[str]:
-    """Yield the findings as a table, and after it the cells that do not agree."""
-    beside = any(isinstance(finding, Headline) for finding in found)
-    yield from ("| | ours | paper |", "|---|---|---|") if beside else ("| | ours |", "|---|---|")
+def findings(found: Sequence[Finding], headlines: Sequence[Headline] = ()) -> Iterator[str]:
+    """Yield the statements with their verdicts as a table, the cases that are not met, and headlines."""
+    rows = (
+        [
+            finding.statement.words,
+            finding.statement.place,
+            f"**{finding.verdict}**" if finding.verdict is Verdict.CONTRADICTED else str(finding.verdict),
+            f"{finding.hits} of {len(finding.cases)}",
+            *(str(finding.count(verdict)) for verdict in Verdict),
+        ]
+        for finding in found
+    )
+    yield from table(["statement", "of the paper", "verdict", "hold", *(str(verdict) for verdict in Verdict)], rows)
+    yield from (
+        "",
+        "*hold*: cases that hold in half of the replications or more. *contradicted*: if the statement were true, so",
+        f"few replications would agree with a probability of {LEVEL:.0%} at most, over all its cases; *confirmed*: the",
+        "mirrored test. A statement is confirmed with all its cases, and contradicted with one. In brackets: the",
+        "replications that agree, of all.",
+    )
     for finding in found:
-        if isinstance(finding, Tally):
-            yield f"| {finding.label} | {finding.hits} of {finding.of} |{' |' if beside else ''}"
-        else:
-            yield f"| {finding.label} | {percent(finding.ours)} | {percent(finding.paper)} |"
-    for finding in found:
-        if isinstance(finding, Tally) and finding.misses:
-            yield from ("", f"Where it does not hold ({finding.label}): {', '.join(finding.misses)}.")
+        yield from _unmet(finding)
+    if headlines:
+        rows = ([each.label, percent(each.ours), percent(each.paper)] for each in headlines)
+        yield from ("", *table(["", "ours", "paper"], rows))
+
+
+def _unmet(finding: Finding) -> Iterator[str]:
+    """Yield the cases of a statement that do not hold, are contradicted, or were said to disagree, by their reason."""
+    groups: dict[str, list[Judged]] = {}
+    for case in finding.cases:
+        if case.why or not case.holds or case.verdict is Verdict.CONTRADICTED:
+            groups.setdefault(case.why or "why is not known", []).append(case)
+    if groups:
+        yield from ("", f"{finding.statement.words}:", "")
+    for why, cases in groups.items():
+        yield f"- {'; '.join(map(_words, cases))}: {why}"
+
+
+def _words(case: Judged) -> str:
+    verdict = "" if case.verdict is Verdict.UNDECIDED else f"{case.verdict}, "
+    return f"`{case.name}` ({verdict}{min(case.hits)}/{case.of})"
 
 
 def parameters(groups: Mapping[str, Sequence[Parameter]]) -> Iterator[str]:

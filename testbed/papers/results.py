@@ -1,4 +1,4 @@
-"""The figures of a paper, and ours beside them: cells, samples, findings.
+"""The figures of a paper, and ours beside them: cells, samples, headlines.
 
 Rules kept
 - A cell is one number of a paper. Its name is a path (table2/cra/high/...), chosen by shell patterns. Several cells may
@@ -8,7 +8,7 @@ Rules kept
 
 import csv
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import KW_ONLY, dataclass, field, replace
 from pathlib import Path
 from statistics import fmean
@@ -68,12 +68,19 @@ class Cell:
 
         Where the paper's is not known, nothing contradicts it.
         """
-        theirs = self.paper.median
         if not self.paper.known:
             return True
-        if math.isinf(ours) or math.isinf(theirs):
-            return ours == theirs
-        return abs(ours - theirs) <= (self.near_share * theirs if self.near_by is None else self.near_by)
+        low, high = self.band
+        return low <= ours <= high
+
+    @property
+    def band(self) -> tuple[float, float]:
+        """The medians that are near the paper's, from and to."""
+        theirs = self.paper.median
+        if math.isinf(theirs):
+            return theirs, theirs
+        by = self.near_share * theirs if self.near_by is None else self.near_by
+        return theirs - by, theirs + by
 
     def sample(self, run: "Sample") -> "Sample":
         """Return the sample of this cell that a run gives."""
@@ -124,17 +131,6 @@ class CellResult:
 
 
 @dataclass(frozen=True, slots=True)
-class Tally:
-    """A statement holds for `hits` of `of` cases; `misses` names the others."""
-
-    name: str
-    label: str
-    hits: int
-    of: int
-    misses: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
 class Headline:
     """A share that the paper's text names, ours beside it; None: a cell it needs did not finish."""
 
@@ -142,9 +138,6 @@ class Headline:
     label: str
     ours: float | None
     paper: float | None
-
-
-Finding = Tally | Headline
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,29 +188,3 @@ def reference(module: str, table: str) -> list[dict[str, str]]:
     """Read a table of the paper, `reference/TABLE.csv` beside a module's file."""
     with (Path(module).parent / "reference" / f"{table}.csv").open(newline="") as file:
         return list(csv.DictReader(file))
-
-
-def agreement(name: str, label: str, results: Sequence[CellResult]) -> Iterator[Tally]:
-    """Count our medians that are near the paper's; without results that have one, nothing."""
-    known = [result for result in results if result.cell.paper.known]
-    return tally(name, label, [(result.cell.name, result.cell.agrees(result.ours.median)) for result in known])
-
-
-def tally(name: str, label: str, cases: Sequence[tuple[str, bool]]) -> Iterator[Tally]:
-    """Count the cases (in words) for which a statement holds; without cases, nothing."""
-    if cases:
-        misses = tuple(words for words, holds in cases if not holds)
-        yield Tally(name, label, len(cases) - len(misses), len(cases), misses)
-
-
-def same_order(pairs: Sequence[tuple[float, float]], apart: float = 0.0) -> bool:
-    """Whether (ours, theirs) are in the same order on both sides.
-
-    Two values that are equal in the paper, or differ by a share of `apart` at most, may be in any order.
-    """
-    return all(
-        ours < other_ours
-        for ours, theirs in pairs
-        for other_ours, other_theirs in pairs
-        if theirs < other_theirs and theirs < other_theirs * (1 - apart)
-    )

@@ -3,6 +3,7 @@
 import math
 import pickle
 from dataclasses import replace
+from fnmatch import fnmatchcase
 from importlib import import_module
 from pathlib import Path
 
@@ -11,10 +12,11 @@ import pytest
 from testbed.errors import FadelabError
 from testbed.papers import report
 from testbed.papers.computing import reproduce
-from testbed.papers.gates import gates
+from testbed.papers.gates import ALPHA, gates, level
 from testbed.papers.paper import PAPERS, Paper, chosen
 from testbed.papers.question import Question
-from testbed.papers.results import Cell, CellResult, Results, Sample, Tally
+from testbed.papers.results import Cell, CellResult, Results, Sample
+from testbed.papers.statements import Verdict
 
 pytestmark = pytest.mark.slow
 
@@ -26,6 +28,11 @@ COMPARED = {name: paper for name, paper in PAPERS.items() if all(cell.paper.know
 compared_papers = pytest.mark.parametrize("paper", COMPARED.values(), ids=COMPARED)
 #: made-up figure of a cell whose own is not known
 MADE_UP = 10.0
+#: made-up counters of a run: all that statements compare
+COUNTS = {
+    "frames": 3.0,
+    **{statement.counter: 3.0 for paper in PAPERS.values() for statement in paper.statements if statement.counter},
+}
 
 
 def made_up(paper: Paper, factor: float = 1.0) -> Results:
@@ -36,7 +43,7 @@ def made_up(paper: Paper, factor: float = 1.0) -> Results:
 
     return Results(
         paper.name,
-        tuple(CellResult(cell, 1, (Sample(figure(cell), {"frames": 3}),)) for cell in paper.cells),
+        tuple(CellResult(cell, 1, (Sample(figure(cell), COUNTS),)) for cell in paper.cells),
     )
 
 
@@ -87,14 +94,27 @@ def test_replication_n_has_seed_n(paper: Paper) -> None:
 
 @compared_papers
 def test_the_papers_own_figures_agree_with_themselves(paper: Paper) -> None:
-    found = paper.findings(made_up(paper))
-    assert len({finding.name for finding in found}) == len(found) > 0
-    for finding in found:
-        if isinstance(finding, Tally):
-            assert finding.hits == finding.of > 0
-            assert finding.misses == ()
-        else:
-            assert finding.ours == pytest.approx(finding.paper)
+    for finding in paper.findings(made_up(paper)):
+        assert finding.hits == len(finding.cases) > 0
+        assert finding.misses == ()
+    for headline in paper.headlines(made_up(paper)):
+        assert headline.ours == pytest.approx(headline.paper)
+
+
+@every_paper
+def test_statements_have_names_and_places_and_are_of_cells(paper: Paper) -> None:
+    whole = made_up(paper)
+    assert len({statement.name for statement in paper.statements}) == len(paper.statements) > 0
+    assert len(paper.findings(whole)) == len(paper.statements)
+    for finding in paper.findings(whole):
+        statement = finding.statement
+        assert statement.place
+        assert statement.words
+        assert len({case.name for case in finding.cases}) == len(statement.cases)
+        # each pattern of a disagreement is of some case, and has a reason
+        for pattern, why in statement.disagrees.items():
+            assert any(fnmatchcase(case.name, pattern) for case in finding.cases), pattern
+            assert why
 
 
 @compared_papers
@@ -104,8 +124,7 @@ def test_findings_name_the_cells_that_are_off(paper: Paper) -> None:
     wrong = replace(
         results, cells=tuple(r if r.cell != off else replace(r, samples=(Sample(0.1),)) for r in results.cells)
     )
-    tallies = [finding for finding in paper.findings(wrong) if isinstance(finding, Tally)]
-    assert [off.name] in [list(tally.misses) for tally in tallies]
+    assert [f"{off.name} (0/1)"] in [list(finding.misses) for finding in paper.findings(wrong)]
 
 
 @every_paper
@@ -113,26 +132,27 @@ def test_findings_count_only_cells_that_were_computed(paper: Paper) -> None:
     assert paper.findings(Results(paper.name, ())) == []
     whole = made_up(paper)
     part = replace(whole, cells=whole.cells[:1])
-    names = {finding.name for finding in paper.findings(whole)}
-    assert {finding.name for finding in paper.findings(part)} <= names
+    names = {finding.statement.name for finding in paper.findings(whole)}
+    assert {finding.statement.name for finding in paper.findings(part)} <= names
     assert paper.findings(part) != paper.findings(whole)
     # a finding on a cell alone compares it with the paper's figure
     if paper.name in COMPARED:
-        assert sum(finding.of for finding in paper.findings(part) if isinstance(finding, Tally)) >= 1
+        assert sum(len(finding.cases) for finding in paper.findings(part)) >= 1
 
 
 @every_paper
-def test_gates_are_findings_of_the_quick_cells(paper: Paper) -> None:
+def test_each_gate_can_fail(paper: Paper) -> None:
     cells = chosen(paper, paper.quick.only)
     for cell in cells:
         paper.job(cell.case, paper.quick.settings)
-    names = {cell.name for cell in cells}
-    whole = made_up(paper)
-    part = replace(whole, cells=tuple(result for result in whole.cells if result.cell.name in names))
-    found = list(gates(paper, part))
-    assert {gate.tally.name for gate in found} == set(paper.quick.gates)
-    for gate in found:
-        assert 0 < gate.least <= gate.tally.of
+    runs = paper.quick.replications
+    same = (Sample(MADE_UP, COUNTS),) * runs
+    found = list(gates(paper, Results(paper.name, tuple(CellResult(cell, 1, same) for cell in cells))))
+    assert sum(len(gate.demanded) for gate in found) * level(paper) == pytest.approx(ALPHA / len(PAPERS))
+    for case in (case for gate in found for case in gate.demanded):
+        never, always = ((hits,) * len(case.hits) for hits in (0, runs))
+        assert replace(case, hits=never).verdict is Verdict.CONTRADICTED
+        assert replace(case, hits=always).verdict is Verdict.CONFIRMED
 
 
 @every_paper

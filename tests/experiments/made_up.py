@@ -79,5 +79,5 @@ PAPER = Paper(
         cell("table2/never", Quartiles(None, math.inf, None), 5),
     ),
     job=job,
-    quick=Quick(gates={"near": 3}),
+    quick=Quick(replications=16),
 )

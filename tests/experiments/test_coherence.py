@@ -12,7 +12,6 @@ import pytest
 
 from experiments.coherence import PAPER, parameters
 from experiments.coherence.cells import METRICS, PERS, SCHEME_WORDS, Case
-from experiments.coherence.findings import findings
 from experiments.coherence.jobs import counts, job
 from experiments.coherence.radio_path_runs import PathOutcome, run
 from hosts.tcp.profiles import USER_PROFILES
@@ -20,7 +19,7 @@ from linklayer.filters import FILTERS
 from linklayer.schemes import SCHEMES
 from testbed.errors import FadelabError
 from testbed.papers import report
-from testbed.papers.results import NO_FIGURE, CellResult, Results, Sample, Tally
+from testbed.papers.results import NO_FIGURE, CellResult, Results, Sample
 from testbed.results.ground_truth import Confusion
 
 pytestmark = pytest.mark.slow
@@ -85,10 +84,10 @@ def results(values: dict[str, float]) -> Results:
 
 def test_findings_name_the_cells_for_which_they_do_not_hold() -> None:
     cells = {"figure8/cc/0.1": 70_000.0, "figure8/tcp/0.1": 36_000.0, "figure8/ecn/0.1": 34_000.0}
-    found = {each.name: each for each in findings(results(cells)) if isinstance(each, Tally)}
+    found = {each.statement.name: each for each in PAPER.findings(results(cells))}
     assert found["figure8/cc_best"].misses == ()
-    assert found["figure8/half"].misses == ("figure8/cc/0.1 7e+04, figure8/tcp/0.1 3.6e+04",)
-    assert (found["figure8/least"].hits, found["figure8/least"].of) == (1, 1)
+    assert found["figure8/half"].misses == ("figure8/cc/0.1, figure8/tcp/0.1 (0/1)",)
+    assert (found["figure8/least"].hits, len(found["figure8/least"].cases)) == (1, 1)
     assert set(found) == {"figure8/cc_best", "figure8/half", "figure8/least"}
 
 

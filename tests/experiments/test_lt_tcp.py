@@ -9,12 +9,11 @@ import pytest
 
 from experiments.lt_tcp import PAPER, cells, parameters
 from experiments.lt_tcp.cells import Case
-from experiments.lt_tcp.findings import findings
 from experiments.lt_tcp.jobs import Run, job, values
 from experiments.lt_tcp.traces import trace
 from hosts.tcp.profiles import USER_PROFILES
 from testbed.errors import FadelabError
-from testbed.papers.results import CellResult, Results, Sample, Tally, reference
+from testbed.papers.results import CellResult, Results, Sample, reference
 
 pytestmark = pytest.mark.slow
 
@@ -48,27 +47,27 @@ def test_settings_change_the_network() -> None:
 
 
 @pytest.mark.parametrize(
-    ("figures", "tally", "hits", "misses"),
+    ("figures", "statement", "hits", "misses"),
     [
         ({("lt-tcp", 10): 5.5, ("lt-tcp", 20): 4.0}, "reached", 1, ("goodput/lt-tcp/20",)),
         ({("lt-tcp", 10): 5.5, ("lt-tcp", 20): 4.0}, "goal", 0, ("goodput/lt-tcp/10", "goodput/lt-tcp/20")),
-        ({("lt-tcp", 10): 6.0, ("sack", 10): 2.0}, "collapse", 0, ("goodput/sack/10",)),
+        ({("lt-tcp", 10): 6.0, ("sack", 10): 2.0}, "collapse", 0, ("goodput/sack/10, goodput/lt-tcp/10",)),
         ({("lt-tcp", 10): 6.0, ("sack", 10): 1.5}, "collapse", 1, ()),
         (
             {("sack", 10): 1.0, ("lt-ecn", 10): 2.0, ("lt-mss", 10): 2.0},
             "components/goodput",
             1,
-            ("lt-mss over lt-ecn",),
+            ("goodput/lt-mss/10, goodput/lt-ecn/10",),
         ),
     ],
 )
 def test_findings_name_what_does_not_hold(
-    figures: dict[tuple[str, int], float], tally: str, hits: int, misses: tuple[str, ...]
+    figures: dict[tuple[str, int], float], statement: str, hits: int, misses: tuple[str, ...]
 ) -> None:
     cases = {Case("goodput", *key): value for key, value in figures.items()}
     computed = [CellResult(cell, 1, (Sample(cases[cell.case]),)) for cell in PAPER.cells if cell.case in cases]
-    found = {each.name: each for each in findings(Results("lt_tcp", tuple(computed))) if isinstance(each, Tally)}
-    assert (found[tally].hits, found[tally].misses) == (hits, misses)
+    found = {each.statement.name: each for each in PAPER.findings(Results("lt_tcp", tuple(computed)))}
+    assert (found[statement].hits, found[statement].misses) == (hits, tuple(f"{miss} (0/1)" for miss in misses))
 
 
 def test_five_seconds_have_the_papers_order() -> None:

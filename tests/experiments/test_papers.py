@@ -18,7 +18,6 @@ from testbed.errors import FadelabError
 from testbed.papers import outputs, report
 from testbed.papers import paper as papers
 from testbed.papers.computing import reproduce
-from testbed.papers.paper import Quick
 from testbed.papers.question import Question
 from testbed.papers.results import (
     NO_FIGURE,
@@ -28,12 +27,10 @@ from testbed.papers.results import (
     Quartiles,
     Results,
     Sample,
-    Tally,
-    agreement,
     quantile,
-    same_order,
 )
 from testbed.papers.samples import SampleStore
+from testbed.papers.statements import judge, near
 from testbed.sources import sources
 from tests.experiments.made_up import PAPER, Die
 from tests.harness.campaigns import edited_sources
@@ -178,30 +175,13 @@ def test_samples_count_for_the_same_sources_only(tmp_path: Path, monkeypatch: py
         SampleStore(tmp_path, asked, resume=True)
 
 
-@pytest.mark.parametrize(("least", "status"), [(5, 2), (2, 0)])
-def test_quick_check_fails_when_a_ranking_does(
-    least: int, status: int, monkeypatch: pytest.MonkeyPatch, capsys: Capture
-) -> None:
-    from testbed.cli import papers as command
-
-    monkeypatch.setattr(command, "ensure_compiled", lambda: None)
-    monkeypatch.setattr(papers, "find", lambda name: replace(PAPER, quick=Quick(gates={"near": least})))
-    assert app.main(["papers", "made-up", "--quick", "--workers", "1"]) == status
-    out, err = capsys.readouterr()
-    [tally] = PAPER.findings(reproduce(Question(PAPER, PAPER.cells, replications=PAPER.quick.replications)))
-    assert isinstance(tally, Tally)
-    assert f"{tally.hits} of 5, at least {least}: {'FAILS' if status else 'holds'}" in out
-    complaint = f"fadelab: 1 of 1 rankings do not hold: made-up: near has {tally.hits} of 5 and needs {least}"
-    assert (complaint in err) is (status == 2)
-
-
 def test_cell_without_a_figure_is_compared_with_nothing(tmp_path: Path) -> None:
     paper = replace(PAPER, read=lambda: (Cell("table1/a", NO_FIGURE, 6, case="table1/a"),))
     results = reproduce(Question(paper, paper.cells))
     [found] = results.cells
     assert found.cell.agrees(found.ours.median)
     assert found.ratio is None
-    assert list(agreement("near", "near", results.cells)) == []
+    assert paper.findings(results) == []
     [cell] = outputs.document(results, paper)["cells"]
     assert cell["paper"] == {"p25": None, "median": None, "p75": None}
     assert cell["paper_not_finished"] is False
@@ -236,31 +216,15 @@ def test_agreement_counts_both_sides_and_never() -> None:
     theirs = (100.0, 100.0, 100.0, 100.0, never, 100.0, never)
     medians = dict(zip("abcdefg", zip(ours, theirs, strict=True), strict=True))
     results = [
-        CellResult(Cell(name, Quartiles(None, theirs, None), 1), 1, (Sample(ours),))
+        CellResult(Cell(name, Quartiles(None, theirs, None), 1, case=name), 1, (Sample(ours),))
         for name, (ours, theirs) in medians.items()
     ]
-    [tally] = agreement("name", "label", results)
-    assert (tally.hits, tally.of, tally.misses) == (3, 7, ("c", "d", "f", "g"))
-    assert list(agreement("name", "label", [])) == []
-
-
-@pytest.mark.parametrize(
-    ("pairs", "strict", "lenient"),
-    [
-        ([(1, 10), (2, 20), (3, 30), (4, 40)], True, True),
-        # the paper has the two at 2 % of one another
-        ([(1, 10), (3, 100), (2, 102), (4, 400)], False, True),
-        ([(1, 10), (3, 100), (2, 106), (4, 400)], False, False),
-        ([(1, 10), (2, 10), (3, 30)], True, True),
-        ([(2, 10), (2, 20)], False, False),
-        ([(9, math.inf), (8, math.inf), (1, 30)], True, True),
-        ([(1, math.inf), (2, 30)], False, False),
-        ([(math.inf, math.inf), (math.inf, 30)], False, False),
-    ],
-)
-def test_order(pairs: list[tuple[float, float]], strict: bool, lenient: bool) -> None:
-    assert same_order(pairs) is strict
-    assert same_order(pairs, 0.05) is lenient
+    statement = near("name", "table 1", "words", [result.cell for result in results])
+    finding = judge(statement, Results("made-up", tuple(results)))
+    assert finding is not None
+    assert (finding.hits, len(finding.cases)) == (3, 7)
+    assert finding.misses == ("c (0/1)", "d (0/1)", "f (0/1)", "g (0/1)")
+    assert judge(statement, Results("made-up", ())) is None
 
 
 def test_json_is_one_document(made_up: papers.Paper, capsys: Capture) -> None:
@@ -290,7 +254,7 @@ def test_the_table_has_ours_beside_the_papers(made_up: papers.Paper, capsys: Cap
     assert f"{results['table1/b'].ours.median:.1f}" in row
     assert "30.0" in row
     assert "never" in next(line for line in out.splitlines() if line.startswith("table2/never"))
-    assert f"medians near the paper's: {made_up.findings(results)[0].hits} of 5" in out  # type: ignore[union-attr]
+    assert f"medians near the paper's: {made_up.findings(results)[0].hits} of 5, " in out
 
 
 def test_out_keeps_every_replication(made_up: papers.Paper, tmp_path: Path, capsys: Capture) -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from experiments.slowlink import PAPER, parameters
 from experiments.slowlink.cells import Case
-from experiments.slowlink.findings import STATEMENTS, findings
+from experiments.slowlink.findings import STATEMENTS
 from experiments.slowlink.jobs import FirstBytes, drawn, four, one, scenario
 from experiments.slowlink.traces import trace
 from tcpip.segment import ACK, RST, SYN, Flow, Segment
@@ -19,8 +19,9 @@ from testbed.model.traffic import Traffic
 from testbed.papers.computing import reproduce
 from testbed.papers.paper import chosen
 from testbed.papers.question import Question
-from testbed.papers.results import NO_FIGURE, CellResult, Results, Sample, Tally
+from testbed.papers.results import NO_FIGURE, CellResult, Results, Sample
 from testbed.papers.runs import seeded
+from testbed.papers.statements import Finding
 from testbed.simulation import simulate
 
 pytestmark = pytest.mark.slow
@@ -31,15 +32,15 @@ ONE = Case("one", "20", "steady", "newreno", "whole")
 FOUR = Case("four", "7", "delays", "window", "slowest")
 
 
-def tallies(results: Results) -> dict[str, Tally]:
-    return {finding.name: finding for finding in findings(results) if isinstance(finding, Tally)}
+def found_in(results: Results) -> dict[str, Finding]:
+    return {finding.statement.name: finding for finding in PAPER.findings(results)}
 
 
 def test_every_flow_count_queue_delay_and_variant_is_there_once() -> None:
     assert len(PAPER.cells) == (2 + 3) * 2 * 2 * len(parameters.VARIANTS)
     assert {cell.paper for cell in PAPER.cells} == {NO_FIGURE}
     assert min(cell.replications for cell in PAPER.cells) >= 20
-    assert all(pairs for _, _, pairs in STATEMENTS.values())
+    assert all(statement.cases for statement in STATEMENTS)
 
 
 def test_scenario_follows_cell_name_and_shares_the_rest() -> None:
@@ -132,7 +133,7 @@ def test_filter_does_what_the_receivers_own_window_does() -> None:
 
 @pytest.mark.parametrize(
     ("sack_s", "newreno_s", "misses"),
-    [(90.0, 100.0, ()), (100.0, 90.0, ("one/20/steady/sack/whole 100.0, newreno 90.0",))],
+    [(90.0, 100.0, ()), (100.0, 90.0, ("one/20/steady/sack/whole, one/20/steady/newreno/whole (0/1)",))],
 )
 def test_findings_say_for_which_pairs_they_do_not_hold(sack_s: float, newreno_s: float, misses: tuple[str]) -> None:
     by_name = {cell.name: cell for cell in PAPER.cells}
@@ -140,8 +141,8 @@ def test_findings_say_for_which_pairs_they_do_not_hold(sack_s: float, newreno_s:
         CellResult(by_name[f"one/20/steady/{tcp}/whole"], 1, (Sample(value, {"congestion_losses": 0.0}),))
         for tcp, value in (("sack", sack_s), ("newreno", newreno_s))
     )
-    found = tallies(Results("slowlink", pair))["one/sack_whole"]
-    assert (found.of, found.misses) == (1, misses)
+    found = found_in(Results("slowlink", pair))["one/sack_whole"]
+    assert (len(found.cases), found.misses) == (1, misses)
 
 
 def test_what_holds_on_fresh_seeds() -> None:
@@ -149,7 +150,7 @@ def test_what_holds_on_fresh_seeds() -> None:
     parallel = (f"four/*/steady/{name}/*" for name in parameters.VARIANTS if "fack" not in name)
     delayed = (f"one/*/delays/{name}/whole" for name in parameters.VARIANTS if "fack" not in name)
     cells = chosen(PAPER, ("one/*/steady/*", *parallel, *delayed))
-    found = tallies(reproduce(Question(PAPER, cells, replications=REPLICATIONS, first_seed=FIRST_SEED)))
+    found = found_in(reproduce(Question(PAPER, cells, replications=REPLICATIONS, first_seed=FIRST_SEED)))
     one = ("one/sack_first", "one/sack_whole", "one/window_best", "one/window_misset")
     for name in (*one, "four/window_best", "four/window_fairest", "four/window_misset"):
         assert found[name].misses == (), name
