@@ -11,7 +11,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Sized
 from dataclasses import dataclass, fields
 from random import Random
-from typing import Any
+from typing import Any, Literal
 
 from mypy_extensions import mypyc_attr
 
@@ -22,6 +22,14 @@ from tcpip.access import Access
 
 class FrameError(ValueError):
     """These octets are not a frame of this link; the message says which check failed."""
+
+
+#: what a link does about lost frames, and so what a lost packet is:
+#: none   a packet goes in one frame: a lost frame is a lost packet
+#: blind  a packet goes in several frames, any of which delivers it, once; nothing tells what has come: it is lost when
+#:        the medium takes them all
+#: known  both ends know what has come, by numbers and acknowledgements, and count what has not (`abandoned`)
+Repairs = Literal["none", "blind", "known"]
 
 
 @mypyc_attr(allow_interpreted_subclasses=True)
@@ -35,8 +43,12 @@ class LinkCounters:
     fec_frames: int = 0
     #: packet octets that the peer acknowledged; without ARQ, packet octets sent
     useful_bytes: int = 0
-    #: packets given up or lost with their session
+    #: packets given up or lost with their session: as far as this end knows, since their acknowledgements may be lost
     residual_losses: int = 0
+    #: those of them that were lost with their session
+    session_losses: int = 0
+    #: packets of the peer that have not come here, and that it has left behind
+    abandoned: int = 0
     delivered: int = 0
     delivered_bytes: int = 0
     fec_repairs: int = 0
@@ -131,14 +143,16 @@ class LinkContext:
 
 @dataclass(frozen=True, slots=True)
 class Scheme:
-    """A link scheme: its endpoint, its packet filters and its wire format."""
+    """A link scheme: its endpoint, its packet filters and its wire format.
+
+    Frames are objects with `nbytes`; unless `repairs` is "known" a frame's `payload` is its packet.
+    """
 
     name: str
     summary: str
     #: octets a frame adds to a packet at most
     overhead_bytes: int
-    #: whether the link itself repairs losses and knows which it gave up; where not, a lost frame is a lost packet
-    repairs: bool
+    repairs: Repairs
     #: makes the endpoint of one end of its options
     make: Callable[[Any, LinkContext], Link]
     #: (frame, offsets of its wrong bits) -> the result of `parse` for its octets; None: FrameError

@@ -23,7 +23,7 @@ class StationCounts(LinkCounters):
     corruption_losses: int = 0
     #: frames of the far station that its radio missed or received damaged
     unheard: int = 0
-    #: part of each of the two, under schemes without repair: packets lost for good
+    #: part of each of the two, under schemes that count no losses themselves: packets lost for good
     unrepaired_taken: int = 0
     unrepaired_unheard: int = 0
     #: received frames that do not parse, or are of another session

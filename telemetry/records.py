@@ -71,8 +71,9 @@ class LinkRecord:
     fec_frames: int
     #: frames that the far side rebuilt from redundancy; None without its counts, as for a station on its own
     fec_repairs: int | None
-    #: packets lost for good: given up by the link layer or, under a scheme without repair, lost by the medium, which
-    #: only the far side can count (None as above)
+    #: packets lost for good: by links with acknowledgements those that the far side has missed, without its counts
+    #: those given up; under other schemes those whose frames the medium has all lost (None without the far side, and
+    #: on the air where packets repeat)
     residual_losses: int | None
     #: ACKs marked with ELN; 0 by default, like all counters of few schemes
     eln_marks: int = 0

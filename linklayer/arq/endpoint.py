@@ -77,6 +77,8 @@ class Arq(Link):
             fec_frames=sender.fec_frames,
             useful_bytes=sender.acked_bytes,
             residual_losses=sender.residual_losses,
+            session_losses=sender.session_losses,
+            abandoned=receiver.abandoned,
             delivered=receiver.delivered,
             delivered_bytes=receiver.delivered_bytes,
             fec_repairs=receiver.fec_repairs,

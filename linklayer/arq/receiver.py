@@ -73,6 +73,8 @@ class Receiver:
         self.delivered = 0
         self.delivered_bytes = 0
         self.duplicates = 0
+        #: packets that never came whole, and that the sender has left behind
+        self.abandoned = 0
         #: packets that redundancy has made whole
         self.fec_repairs = 0
         self.refused = 0
@@ -88,6 +90,7 @@ class Receiver:
             self.refused += 1
             return
         if base > self._base:
+            self.abandoned += base - self._base - self._come(self._base, base)
             self._base = base
             for gone in [each for each in self._partial if each < base]:
                 del self._partial[gone]
@@ -191,6 +194,12 @@ class Receiver:
             return False
         self._had |= bit
         return True
+
+    def _come(self, first: int, below: int) -> int:
+        """Return how many of the numbers from `first` to `below` - 1 have come."""
+        behind = self._top - below + 1
+        had = self._had >> behind if behind >= 0 else self._had << -behind
+        return (had & (1 << below - first) - 1).bit_count()
 
     def _release(self, below: int, now: int) -> None:
         """Deliver, in order, the waiting packets below a number and those that follow without a hole."""

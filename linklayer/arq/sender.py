@@ -72,6 +72,8 @@ class Sender:
         self.fec_frames = 0
         self.acked_bytes = 0
         self.residual_losses = 0
+        #: those of them that were under way when the session ended
+        self.session_losses = 0
         #: acknowledgements of another session, or of numbers that were never sent
         self.stale = 0
 
@@ -144,6 +146,7 @@ class Sender:
         """Give up all that is under way."""
         for held in [*self._held.values(), *self._fresh]:
             self._give_up(held)
+            self.session_losses += 1
         self._fresh.clear()
         self._again.clear()
         self._rest = None

@@ -283,6 +283,7 @@ class Slacp(Link):
         for sender in self._arq_senders:
             lost = sender.unsettled()
             self.stats.residual_losses += len(lost)
+            self.stats.session_losses += len(lost)
             self._given_up.extend(lost)
         for receiver in self._receivers:
             receiver.release_all()

@@ -234,6 +234,8 @@ class FastReceiver:
             if self._in_order:
                 self._counters.refused += 1
                 return
+            # it was late
+            self._counters.abandoned -= 1
         self._counters.delivered += 1
         self._counters.delivered_bytes += len(frame.payload)
         self._delivered.append((frame.payload, self._channel))

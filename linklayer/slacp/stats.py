@@ -17,5 +17,3 @@ class SlacpCounters(LinkCounters):
     acks: int = 0
     #: acknowledgements of frames never sent
     strays: int = 0
-    #: numbers the peer told us to pass over
-    abandoned: int = 0

@@ -63,7 +63,7 @@ class StationProcess:
         self._changes = 0
         self._start = config.start
         self.link = self._make_link()
-        view = FrameView(len, lambda frame: self.plan.scheme.parse(frame).payload, hash)
+        view = FrameView(len, self._packet, lambda frame: hash(self._packet(frame)))
         self._fates = FrameFates(view, station.hop.frame_ns)
         context = RadioContext(
             plan=plan,
@@ -103,6 +103,9 @@ class StationProcess:
         self._epoch: int | None = None
         self._usage = Usage()
 
+    def _packet(self, frame: bytes) -> Any:
+        return self.plan.scheme.parse(frame).payload
+
     def _make_link(self) -> Link:
         rng = self._rng("link" if self._start is None else f"link {self._start}")
         return self._station.link.make(rng, time.monotonic_ns(), sized=False)
@@ -127,9 +130,9 @@ class StationProcess:
         """Report losses while packet filters guess at them; the losses of a real air are unknown."""
         plan, scheme, reporter = self.plan, self.plan.scheme, None
         if plan.tier.fates and plan.guesses:
-            reporter = LossReporter(Octets(), scheme.name, scheme.repairs, self._losses.append, self._guesses.append)
+            reporter = LossReporter(Octets(), scheme, self._losses.append, self._guesses.append)
         self._fates.loss_reporter = self.loop.station.loss_observer = reporter
-        self._fates.resends = self._station.link.resends
+        self._fates.repeats = self._station.link.repeats
 
     def _read_messages(self, fd: int) -> None:
         messages = self._reader.read()

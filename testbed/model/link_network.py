@@ -66,7 +66,7 @@ class LinkNetwork:
             up=self._direction(plan.stations["up"], leave_bas, on_arrival),
             down=self._direction(plan.stations["down"], to_h1, on_arrival),
             max_frame_bytes=plan.max_frame_bytes,
-            resends=plan.stations["up"].link.resends,
+            repeats=plan.stations["up"].link.repeats,
             classifier=plan.classifier,
             guess_score=self.guess_score,
         )

@@ -61,8 +61,8 @@ class Direction:
 class RadioLink:
     """Two stations, joined and started; `stations` are by the side that they transmit on.
 
-    `resends`: packet filters put packets on the link again. `guess_score` takes the losses of the link and the guesses
-    of its packet filters; `loss_reporter` is where losses elsewhere on the path are told.
+    `repeats`: packets cross in several frames that no acknowledgement settles. `guess_score` takes the losses of the
+    link and the guesses of its packet filters; `loss_reporter` is where losses elsewhere on the path are told.
     """
 
     def __init__(
@@ -73,7 +73,7 @@ class RadioLink:
         up: Direction,
         down: Direction,
         max_frame_bytes: int,
-        resends: bool = False,
+        repeats: bool = False,
         classifier: Classifier = _ONE_CHANNEL,
         guess_score: GuessScore | None = None,
     ) -> None:
@@ -81,7 +81,7 @@ class RadioLink:
         self.loss_reporter: LossReporter | None = None
         if guess_score is not None:
             take_loss, take_guess = guess_score.handle_loss, guess_score.handle_guess
-            self.loss_reporter = LossReporter(Objects(), scheme.name, scheme.repairs, take_loss, take_guess)
+            self.loss_reporter = LossReporter(Objects(), scheme, take_loss, take_guess)
 
         def station(out: Direction, back: Direction) -> ModelStation:
             return ModelStation(
@@ -99,7 +99,7 @@ class RadioLink:
                     out.frame_ns,
                     trace=out.trace,
                     loss_reporter=self.loss_reporter,
-                    resends=resends,
+                    repeats=repeats,
                 ),
             )
 
@@ -194,6 +194,6 @@ def make_radio_link(
         up=up,
         down=down,
         max_frame_bytes=max_frame_bytes,
-        resends=any(filter_.plugin.resends for filter_ in filters),
+        repeats=scheme.repairs == "blind" or any(filter_.plugin.resends for filter_ in filters),
         guess_score=guess_score,
     )

@@ -24,7 +24,7 @@ class FrameView:
     nbytes: Callable[[Any], int]
     #: the packet. Raises FrameError for a frame of another scheme.
     packet: Callable[[Any], Any]
-    #: is equal for frames with the same packet
+    #: is equal for frames with the same packet. Raises FrameError likewise.
     key: Callable[[Any], Hashable]
 
 
@@ -35,8 +35,9 @@ OBJECTS: Final = FrameView(attrgetter("nbytes"), attrgetter("payload"), attrgett
 class FrameFates:
     """Takes every frame that one station has sent, with its fate.
 
-    `trace` gets a row of each, `loss_reporter` the losses of packets. `resends`: packet filters put packets on the link
-    again. All three may change at any time. `frame_ns` returns the time to send a frame of some octets.
+    `trace` gets a row of each, `loss_reporter` the losses of packets. `repeats`: packets cross in several frames that
+    no acknowledgement settles. All three may change at any time. `frame_ns` returns the time to send a frame of some
+    octets.
     """
 
     def __init__(
@@ -46,18 +47,18 @@ class FrameFates:
         *,
         trace: FrameTrace | None = None,
         loss_reporter: LossReporter | None = None,
-        resends: bool = False,
+        repeats: bool = False,
     ) -> None:
         self._view, self._frame_ns = view, frame_ns
-        self.trace, self.loss_reporter, self.resends = trace, loss_reporter, resends
-        #: used while packet filters retransmit packets
+        self.trace, self.loss_reporter, self.repeats = trace, loss_reporter, repeats
+        #: used while packets repeat
         self.lost_packets = LostPackets()
 
     @property
     def needed(self) -> bool:
         """Whether any frame's fate has an effect here at present."""
         reporter = self.loss_reporter
-        return self.trace is not None or self.resends or (reporter is not None and not reporter.repairs)
+        return self.trace is not None or self.repeats or (reporter is not None and not reporter.repairs)
 
     def handle(self, arrival: Arrival[Any]) -> None:
         """Take a frame with its fate."""
@@ -66,8 +67,9 @@ class FrameFates:
             # after a change of schemes, frames of the old scheme still arrive
             with suppress(FrameError):
                 reporter.taken(self._view.packet(frame), arrival.arrived_at)
-        if self.resends:
-            self.lost_packets.handle_fate(self._view.key(frame), lost)
+        if self.repeats:
+            with suppress(FrameError):
+                self.lost_packets.handle_fate(self._view.key(frame), lost)
         self.write(arrival)
 
     def write(self, arrival: Arrival[Any]) -> None:

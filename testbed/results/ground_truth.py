@@ -21,6 +21,7 @@ from typing import Any, Final, get_args
 from common.sequence import MASK, unwrap
 from linklayer.filters.filter import Cause, Guess, Loss
 from linklayer.filters.ranges import Ranges
+from linklayer.link import Scheme
 from linklayer.station import LossObserver
 from tcpip.access import Access
 from tcpip.segment import FIN, RST, SYN, Flow
@@ -155,18 +156,17 @@ class LossGuessMerger:
 class LossReporter(LossObserver):
     """Reports the TCP segments that one station loses, and the guesses of its packet filters.
 
-    `scheme` is the name of the link scheme in use; `repairs` tells whether the scheme repairs losses itself.
+    `scheme` is the link scheme in use.
     """
 
     def __init__(
         self,
         access: Access,
-        scheme: str,
-        repairs: bool,
+        scheme: Scheme,
         report_loss: Callable[[Loss], None],
         report_guess: Callable[[Guess], None],
     ) -> None:
-        self.scheme, self.repairs = scheme, repairs
+        self.scheme, self.repairs = scheme.name, scheme.repairs != "none"
         self._view = access.view
         self._report_loss, self._report_guess = report_loss, report_guess
 

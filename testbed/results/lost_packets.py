@@ -1,10 +1,10 @@
-"""Tells lost packets from lost frames, where a packet filter retransmits packets without the link's knowledge."""
+"""Tells lost packets from lost frames, where packets cross in several frames that no acknowledgement settles."""
 
 from collections.abc import Hashable
 from typing import Final
 
-#: limits of remembered packets, that crossed the link and that were lost; the oldest go. A filter retransmits packets
-#: of the present window only
+#: limits of remembered packets, that crossed the link and that were lost; the oldest go. Packets repeat within the
+#: present window only
 _ACROSS: Final = 512
 _LOST: Final = 128
 

@@ -27,7 +27,7 @@ class DriverCounts:
 class StationMeter:
     """Counts frames sent (on the station's own direction), received and repaired (on the other).
 
-    `driver` returns the driver's own counts, `lost_packets` has the packets of lost frames where filters resend.
+    `driver` returns the driver's own counts, `lost_packets` has the packets of lost frames where packets repeat.
     """
 
     def __init__(
@@ -43,7 +43,7 @@ class StationMeter:
         self._scheme, self._driver, self._lost_packets = scheme, driver, lost_packets
         #: counters of the links before this one
         self._before = LinkCounters()
-        #: packets lost under schemes without repair: in the modelled medium, and in the air towards this station
+        #: packets lost under schemes that count none: in the modelled medium, and in the air towards this station
         self._unrepaired_taken, self._unrepaired_unheard = 0, 0
         #: all lost frames of both kinds but those whose packets were not lost, at the last count
         self._lost = (0, 0)
@@ -67,8 +67,11 @@ class StationMeter:
         """Return the counts so far."""
         counters, hop, driver = self._counters(), self._hop, self._driver()
         lost = hop.erased + hop.damaged - self._lost_packets.spared, driver.unheard
-        if not self._scheme.repairs:
+        repairs = self._scheme.repairs
+        if repairs != "known":
             self._unrepaired_taken += lost[0] - self._lost[0]
+        if repairs == "none":
+            # of a packet in several frames the far radio cannot tell whether it has missed all
             self._unrepaired_unheard += lost[1] - self._lost[1]
         self._lost = lost
         known = {field.name: getattr(counters, field.name) for field in fields(LinkCounters)}
@@ -84,7 +87,8 @@ class StationMeter:
             unrepaired_unheard=self._unrepaired_unheard,
             bad_frames=driver.bad_frames + counters.refused,
             port_refusals=driver.port_refusals,
-            repeats=self._lost_packets.repeats,
+            # a blind link delivers a packet once
+            repeats=0 if repairs == "blind" else self._lost_packets.repeats,
         )
 
     def report(self, now: int) -> StationReport | None:

@@ -177,6 +177,7 @@ def summarize(
     events = sum(final.lateness.events for final in finals.values())
     late = sum(final.lateness.late_events for final in finals.values())
     lost_s = max(final.lateness.lost_ns for final in finals.values()) / 1e9
+    blind = plan.scheme.repairs == "blind"
     return Summary(
         run=run,
         scenario=plan.name,
@@ -200,7 +201,10 @@ def summarize(
         intact=all(flow.intact is not False for flow in flows),
         end_to_end_acks=plan.split is None,
         flows=flows,
-        link={side: summarize_link(finals[side].counts, finals[other(side)].counts, until_s) for side in SIDES},
+        link={
+            side: summarize_link(finals[side].counts, finals[other(side)].counts, until_s, blind=blind)
+            for side in SIDES
+        },
         split=split,
         confusion=None if confusion is None else {name: confusion[name] for name in sorted(confusion)},
         folder=folder,
@@ -246,13 +250,16 @@ def summarize_flow(work: Workload, flow: str, reports: Sequence[EndReport], unti
     )
 
 
-def summarize_link(sender: StationCounts, receiver: StationCounts, duration_s: float) -> LinkSummary:
-    """Join the counts of the two stations of one direction."""
+def summarize_link(
+    sender: StationCounts, receiver: StationCounts, duration_s: float, *, blind: bool = False
+) -> LinkSummary:
+    """Join the counts of the two stations of one direction; `blind`: under a scheme that cannot count its losses."""
     frames, packets = sender.frames, sender.packets
+    lost = max(0, packets - receiver.delivered) if blind else residual_losses(sender, receiver)
     corrupted = sender.corruption_losses + receiver.unheard
     joined: dict[str, Any] = _shared(sender, LinkSummary) | {
         "fec_repairs": receiver.fec_repairs,
-        "residual_losses": residual_losses(sender, receiver),
+        "residual_losses": lost,
         "corruption_losses": corrupted,
     }
     return LinkSummary(
@@ -266,9 +273,9 @@ def summarize_link(sender: StationCounts, receiver: StationCounts, duration_s: f
 def link_record(side: str, report: StationReport) -> LinkRecord:
     """Return the record of the direction that a station sends on, as far as that station alone knows it."""
     known: dict[str, Any] = _shared(report, LinkRecord) | _shared(report.counts, LinkRecord)
-    # only the far side knows these; a scheme that repairs knows the packets it gave up
+    # only the far side knows these; a link with acknowledgements knows the packets it gave up
     known |= {"fec_repairs": None, "corruption_losses": None}
-    if not SCHEMES[report.scheme].repairs:
+    if SCHEMES[report.scheme].repairs != "known":
         known["residual_losses"] = None
     return LinkRecord(link=side, **known)
 
@@ -281,17 +288,24 @@ def _shared(source: StationCounts | StationReport, kind: type[LinkSummary | Link
 
 def joined_record(side: str, report: StationReport, far: StationCounts) -> LinkRecord:
     """Return the record of one direction, as far as its sending station and the far one know it."""
+    # frames that the air has lost are not told apart by their packets
+    unknown = SCHEMES[report.scheme].repairs == "blind" and far.unheard
     return replace(
         link_record(side, report),
         fec_repairs=far.fec_repairs,
-        residual_losses=residual_losses(report.counts, far),
+        residual_losses=None if unknown else residual_losses(report.counts, far),
         corruption_losses=report.counts.corruption_losses + far.unheard,
     )
 
 
 def residual_losses(sender: StationCounts, receiver: StationCounts) -> int:
-    """Return the packets of one direction lost for good, as far as its two stations have counted."""
-    return sender.residual_losses + sender.unrepaired_taken + receiver.unrepaired_unheard
+    """Return the packets of one direction lost for good, measured between its two stations.
+
+    A link with acknowledgements counts them where they are missed: its sender gives up packets of which only the
+    acknowledgements are lost, too.
+    """
+    missed = receiver.abandoned + sender.session_losses
+    return missed + sender.unrepaired_taken + receiver.unrepaired_unheard
 
 
 def rise(points: Sequence[tuple[float, float]], start: float, end: float) -> float:

@@ -127,9 +127,9 @@ class LinkPlan:
         return any(filter_.plugin.guesses for filter_ in self.filters)
 
     @property
-    def resends(self) -> bool:
-        """Whether any packet filter retransmits packets."""
-        return any(filter_.plugin.resends for filter_ in self.filters)
+    def repeats(self) -> bool:
+        """Whether packets cross in several frames that no acknowledgement settles: the scheme's or the filters'."""
+        return self.scheme.repairs == "blind" or any(filter_.plugin.resends for filter_ in self.filters)
 
     def _context(self, rng: Random, now: int, *, sized: bool) -> LinkContext:
         return LinkContext(
@@ -139,7 +139,7 @@ class LinkPlan:
             rng=rng,
             now=now,
             frame_ms=self.frame_ms,
-            reports=self.scheme.repairs,
+            reports=self.scheme.repairs == "known",
         )
 
     def _make_filters(self, context: LinkContext) -> tuple[Filter, ...]:

@@ -99,7 +99,7 @@ def test_filters_stand_at_the_ends_of_their_declaration_with_their_options() -> 
     assert not isinstance(up, Filtered)
     assert isinstance(down, Filtered)
     assert [each.name for each in down.filters] == ["snoop-smart", "eln-base"]
-    assert bench.link.stations["down"].fates.resends
+    assert bench.link.stations["down"].fates.repeats
 
 
 @pytest.mark.parametrize("filters", [("eln-ends",), ()], ids=["with a filter", "without"])

@@ -61,8 +61,8 @@ def test_a_frame_of_another_scheme_is_no_loss() -> None:
     assert reporter.told == []
 
 
-def test_repeats_are_counted_where_filters_resend() -> None:
-    found, _ = fates(resends=True)
+def test_repeats_are_counted_where_packets_repeat() -> None:
+    found, _ = fates(repeats=True)
     for verdict in (INTACT, INTACT, ERASED):
         found.handle(arrival(verdict))
     assert (found.lost_packets.repeats, found.lost_packets.spared) == (1, 1)

@@ -9,6 +9,7 @@ from linklayer.filters.eln import Marker
 from linklayer.filters.filter import Cause, Guess, Loss
 from linklayer.filters.filtered import Filtered
 from linklayer.plain import Plain
+from linklayer.schemes import SCHEMES
 from tcpip.access import Access, Objects, Octets
 from tcpip.segment import ACK, FIN, RST, SYN, Flow, Segment
 from tcpip.wire import emit
@@ -146,7 +147,7 @@ def test_losses_and_guesses_of_several_stations_are_merged_by_time() -> None:
 def test_losses_of_segments_without_sequence_numbers_are_not_reported(access: Access) -> None:
     losses: list[Loss] = []
     guesses: list[Guess] = []
-    reporter = LossReporter(access, "snoop", False, losses.append, guesses.append)
+    reporter = LossReporter(access, SCHEMES["snoop"], losses.append, guesses.append)
 
     def packet(flags: int, length: int) -> Any:
         segment = Segment(FLOW, MASK, 5, flags, 9, length, bytes(length))
@@ -170,7 +171,7 @@ def test_losses_of_segments_without_sequence_numbers_are_not_reported(access: Ac
 
 def test_a_lost_frame_is_no_lost_segment_where_the_link_repairs() -> None:
     losses: list[Loss] = []
-    reporter = LossReporter(Objects(), "slacp", True, losses.append, lambda guess: None)
+    reporter = LossReporter(Objects(), SCHEMES["slacp"], losses.append, lambda guess: None)
     reporter.taken(Segment(FLOW, 0, 0, ACK, 9, 10), 1)
     assert losses == []
 

@@ -176,19 +176,25 @@ COUNTS = StationCounts(
 
 def test_a_link_joins_its_sender_and_its_receiver() -> None:
     # the medium took 30 of 200, and the far radio did not hear 10 of the rest
-    far = replace(COUNTS, fec_repairs=4, delivered=147, unheard=10)
+    far = replace(COUNTS, fec_repairs=4, delivered=147, unheard=10, abandoned=3)
     link = summarize_link(COUNTS, far, 4.0)
     assert (link.throughput_bps, link.per) == (500_000, 0.2)
     assert link.residual_per == pytest.approx(0.02)
     assert (link.frames, link.packets, link.retransmissions, link.fec_frames) == (200, 150, 20, 18)
-    assert (link.fec_repairs, link.residual_losses, link.congestion_losses) == (4, 2, 5)
+    assert (link.fec_repairs, link.residual_losses, link.congestion_losses) == (4, 3, 5)
     assert (link.eln_marks, link.suppressed_dupacks) == (7, 8)
 
 
-def test_losses_of_scheme_without_repair_are_residual() -> None:
-    near = replace(COUNTS, residual_losses=2, unrepaired_taken=3, unrepaired_unheard=100)
-    far = replace(COUNTS, residual_losses=200, unrepaired_taken=300, unrepaired_unheard=4)
-    assert summarize_link(near, far, 4.0).residual_losses == 9
+def test_residual_losses_are_those_that_the_receiving_station_has_missed() -> None:
+    # what a sender gives up may have arrived; what was under way when its session ended is not numbered any more
+    near = replace(
+        COUNTS, residual_losses=20, session_losses=2, abandoned=1000, unrepaired_taken=3, unrepaired_unheard=100
+    )
+    far = replace(
+        COUNTS, residual_losses=200, session_losses=400, abandoned=5, unrepaired_taken=300, unrepaired_unheard=4
+    )
+    assert summarize_link(near, far, 4.0).residual_losses == 2 + 5 + 3 + 4
+    assert summarize_link(near, replace(far, delivered=140), 4.0, blind=True).residual_losses == 10
 
 
 def test_shares_are_never_of_nothing_nor_negative() -> None:
