@@ -7,7 +7,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationEr
 
 from testbed.errors import FadelabError
 from testbed.results.metrics import check_metric
-from testbed.results.statistics import Statistic
+from testbed.results.statistics import Statistic, least_n
 from testbed.scenario.file import read_mapping
 
 
@@ -154,7 +154,14 @@ class Campaign(Strict):
 
 def load_campaign(path: Path) -> Campaign:
     """Return the campaign in a file. Raises FadelabError with one line: the file, the key, the fault."""
-    return parse_campaign(read_mapping(path, "campaign"), str(path))
+    campaign = parse_campaign(read_mapping(path, "campaign"), str(path))
+    # folders that were begun before this rule still open
+    if (stop := campaign.stop) is not None and stop.least < (least := least_n(stop.of, stop.confidence)):
+        share = f"{100 * stop.confidence:.4g} %"
+        raise CampaignError(
+            f"{path}: stop.least: {stop.least} runs carry no {share} interval of the {stop.of}: {least} or more do"
+        )
+    return campaign
 
 
 def parse_campaign(raw: dict[str, Any], where: str) -> Campaign:

@@ -12,7 +12,8 @@ from collections.abc import Iterator, Mapping
 from testbed.campaigns.file import Stop
 from testbed.campaigns.plan import CampaignPlan, Point, Run
 from testbed.campaigns.rows import Row
-from testbed.results.statistics import interval, statistic
+from testbed.results.metrics import bounds
+from testbed.results.statistics import Interval, interval, statistic
 
 
 class Schedule:
@@ -100,5 +101,5 @@ class Schedule:
 
 def narrow_enough(stop: Stop, values: list[float]) -> bool:
     """Whether the interval of these values has the half-width that was asked for."""
-    found = interval(values, stop.of, stop.confidence)
-    return found is not None and found.half_width <= stop.allowed(statistic(values, stop.of))
+    found = interval(values, stop.of, stop.confidence, bounds(stop.metric))
+    return isinstance(found, Interval) and found.half_width <= stop.allowed(statistic(values, stop.of))

@@ -57,7 +57,9 @@ def compare(a: Path, b: Path, out: Path | None) -> None:
     from testbed.reports.report import compared, write_comparison
 
     ours, theirs = read_campaign(a), read_campaign(b)
-    _print(f"A: {a}   B: {b}", compared(ours, theirs))
+    table, method = compared(ours, theirs)
+    _print(f"A: {a}   B: {b}", table)
+    click.echo(method.text)
     if out is not None:
         for path in write_comparison(ours, theirs, out):
             click.echo(path)

@@ -7,6 +7,7 @@ Rules kept
 """
 
 import io
+import math
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,6 +18,7 @@ from testbed.campaigns.plan import Point
 from testbed.reports.document import Picture
 from testbed.reports.numbers import Campaigned
 from testbed.results.show import COLOURS, pyplot
+from testbed.results.statistics import Interval, least_n
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -55,9 +57,11 @@ def _bars(campaign: Campaigned, metric: str) -> Picture:
             place = group + (index - (len(series) - 1) / 2) * share
             places.append(place)
             heights.append(sample.median / scale)
-            interval = sample.median_interval
-            below.append(0.0 if interval is None else max(0.0, sample.median - interval.low) / scale)
-            above.append(0.0 if interval is None else max(0.0, interval.high - sample.median) / scale)
+            reach = 0.0, 0.0
+            if isinstance(interval := sample.median_interval, Interval) and math.isfinite(interval.high):
+                reach = sample.median - interval.low, interval.high - sample.median
+            below.append(reach[0] / scale)
+            above.append(reach[1] / scale)
             for reference in references:
                 if members[label] in campaign.plan.having(reference.at):
                     axis.plot([place], [reference.value / scale], "D", color="black", markersize=5, zorder=5)
@@ -73,7 +77,11 @@ def _bars(campaign: Campaigned, metric: str) -> Picture:
         axis.legend(frameon=False, loc="upper left", bbox_to_anchor=(1, 1))
     _tidy(axis, "y")
     marks = "; diamonds: the published figures" if references else ""
-    return Picture(f"bars-{metric}", f"{words}: medians, with 95 % bootstrap intervals{marks}", _svg(figure))
+    return Picture(
+        f"bars-{metric}",
+        f"{words}: medians, with 95 % intervals by order statistics, from {least_n('median')} runs{marks}",
+        _svg(figure),
+    )
 
 
 def _grouped(points: Sequence[Point]) -> tuple[dict[str, dict[str, Point]], list[str]]:

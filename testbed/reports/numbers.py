@@ -4,6 +4,8 @@ Rules kept
 - A number has its n, its interval, and the runs that it is of.
 - All p values of a table are adjusted together (Benjamini and Hochberg 1995): of the differences that are found, the
   expected share found by chance is `SIGNIFICANT` at most.
+- The intervals of a table have the level at which its differences are found (Benjamini and Yekutieli 2005): a
+  difference is found if and only if its interval excludes 0.
 """
 
 from collections.abc import Mapping, Sequence
@@ -16,7 +18,8 @@ from testbed.campaigns.folder import open_plan, read_rows
 from testbed.campaigns.plan import CampaignPlan, Point, Run
 from testbed.campaigns.rows import Row
 from testbed.campaigns.schedule import Schedule
-from testbed.results.statistics import Paired, Sample, describe, paired
+from testbed.results.metrics import bounds
+from testbed.results.statistics import Interval, NoInterval, Paired, Sample, describe, paired
 
 #: adjusted p values up to this one count
 SIGNIFICANT = 0.05
@@ -40,7 +43,7 @@ class Campaigned:
 
     def sample(self, point: Point, metric: str) -> Sample:
         """Return a metric of a point in numbers."""
-        return describe(list(self.values(point, metric).values()))
+        return describe(list(self.values(point, metric).values()), bounds=bounds(metric))
 
     @cached_property
     def rows(self) -> list[Row]:
@@ -79,15 +82,20 @@ class Tested:
     difference: Paired
     #: two-sided, adjusted; None: no pairs
     p: float | None
+    #: 1 - the confidence of the interval, from `level`
+    alpha: float
+
+    @property
+    def interval(self) -> Interval | NoInterval:
+        """The interval of the difference."""
+        return self.difference.interval(self.alpha)
 
     @property
     def verdict(self) -> str:
         """The outcome in words."""
-        if self.p is None or self.difference.mean is None:
+        if not self.difference.n:
             return "no pairs"
-        if self.p > SIGNIFICANT:
-            return "not shown"
-        return "holds" if self.difference.mean > 0 else "the opposite holds"
+        return {1: "holds", 0: "not shown", -1: "the opposite holds"}[side(self.interval)]
 
 
 def judge(campaign: Campaigned) -> list[Tested]:
@@ -97,8 +105,9 @@ def judge(campaign: Campaigned) -> list[Tested]:
         for hypothesis in campaign.plan.campaign.hypotheses
         for greater, than in campaign.plan.pairs(hypothesis.greater, hypothesis.than)
     ]
-    adjusted = adjust([pair.p for *_, pair in found])
-    return [Tested(*each, p) for each, p in zip(found, adjusted, strict=True)]
+    probabilities = [pair.p for *_, pair in found]
+    alpha = level(probabilities)
+    return [Tested(*each, p, alpha) for each, p in zip(found, adjust(probabilities), strict=True)]
 
 
 def difference(ours: Campaigned, point: Point, theirs: Campaigned, other: Point, metric: str) -> Paired:
@@ -117,3 +126,23 @@ def adjust(probabilities: Sequence[float | None]) -> list[float | None]:
 
     adjusted = map(float, stats.false_discovery_control(known, method="bh"))
     return [None if p is None else next(adjusted) for p in probabilities]
+
+
+def level(probabilities: Sequence[float | None]) -> float:
+    """Return the p value up to which differences are found at `SIGNIFICANT`; with none found, that of the first.
+
+    It is the level of all intervals of the table, so that they hold the false coverage rate.
+    """
+    known = sorted(p for p in probabilities if p is not None)
+    # room for rounding where a p value is the limit itself
+    limits = [SIGNIFICANT * rank / len(known) * (1 + 1e-9) for rank in range(1, len(known) + 1)]
+    return max(
+        (limit for p, limit in zip(known, limits, strict=True) if p <= limit), default=min(limits, default=SIGNIFICANT)
+    )
+
+
+def side(interval: Interval | NoInterval) -> int:
+    """Return on which side of 0 an interval is, 1 or -1; 0 for one that contains 0, and for none."""
+    if isinstance(interval, NoInterval):
+        return 0
+    return int(interval.low > 0) - int(interval.high < 0)

@@ -9,8 +9,8 @@ from testbed.campaigns.plan import Point
 from testbed.reports import agreement
 from testbed.reports.document import Block, Code, Heading, Paragraph, Picture, Table, markdown, page
 from testbed.reports.figures import figures
-from testbed.reports.numbers import SIGNIFICANT, Campaigned, Tested, adjust, difference, judge
-from testbed.results.statistics import PERMUTATIONS, RESAMPLES, Interval, Paired, Sample
+from testbed.reports.numbers import SIGNIFICANT, Campaigned, Tested, adjust, difference, judge, level, side
+from testbed.results.statistics import METHODS, Interval, NoInterval, Paired, Sample, least_n
 
 FIGURES = "figures"
 
@@ -55,6 +55,7 @@ def _report(campaign: Campaigned) -> Iterator[Block]:
     for metric in plan.campaign.all_metrics:
         yield Heading(2, metric)
         yield _metric(campaign, metric)
+        yield Paragraph(_METHODS)
         yield from (picture for picture in pictures if picture.name == f"bars-{metric}")
     if over_time := [picture for picture in pictures if not picture.name.startswith("bars-")]:
         yield Heading(2, "Example runs")
@@ -82,21 +83,35 @@ def _hypotheses(found: Sequence[Tested]) -> Iterator[Block]:
             each.than.label,
             each.hypothesis.metric,
             each.verdict,
-            *_paired(each.difference, each.p),
+            *_paired(each.difference, each.interval, each.p),
         ]
         for each in found
     ]
-    headings = ["claim", "greater", "than", "metric", "outcome", "pairs", "mean difference", "95 % interval", "p"]
+    headings = ["claim", "greater", "than", "metric", "outcome", "pairs", "difference", _percent(found[0].alpha), "p"]
     yield Table(headings, rows, 5)
-    yield Paragraph(
-        "Runs are paired by their seeds. p: two-sided sign-flip permutation test of the mean difference, adjusted for "
-        f"{len(found)} tests (false discovery rate, Benjamini-Hochberg). A claim holds, or its opposite, at p of "
-        f"{SIGNIFICANT:g} at most."
+    yield Paragraph(_tests(len(found), found[0].alpha))
+
+
+def _paired(found: Paired, interval: Interval | NoInterval, p: float | None) -> list[str]:
+    return [str(found.n), number(found.shift), _interval(interval), "" if p is None else probability(p)]
+
+
+def _percent(alpha: float) -> str:
+    """Return the heading of intervals at a level."""
+    return f"{100 * (1 - alpha):.4g} % interval"
+
+
+def _tests(count: int, alpha: float) -> str:
+    """Return the method of a table of differences."""
+    tests = "1 test" if count == 1 else f"{count} tests"
+    return (
+        "Runs are paired by their seeds. Difference: the typical one, the median of the means of every two differences "
+        f"(Hodges-Lehmann). p: Wilcoxon's signed-rank test, two-sided, exact, adjusted for {tests} (false discovery "
+        f"rate, Benjamini-Hochberg). A difference is found at an adjusted p of {SIGNIFICANT:g} at most. The interval "
+        f"is of the same test, at the level of the differences found (false coverage rate, Benjamini-Yekutieli): "
+        f"the {_percent(alpha)} excludes 0 exactly where a difference is found. This level needs "
+        f"{least_n('median', 1 - alpha)} pairs."
     )
-
-
-def _paired(found: Paired, p: float | None) -> list[str]:
-    return [str(found.n), number(found.mean), _interval(found.interval), "" if p is None else probability(p)]
 
 
 def _metric(campaign: Campaigned, metric: str) -> Table:
@@ -152,10 +167,8 @@ def _origin(campaign: Campaigned) -> Iterator[Block]:
     yield Paragraph("The whole campaign, in the folder of this report (on tier model with the same files to the byte):")
     yield Code("./fadelab campaign campaign.yaml --out AGAIN")
     yield Paragraph(
-        f"Median and quartiles interpolate between neighbours. Intervals: bootstrap, {RESAMPLES} resamples; expanded "
-        "percentile method for medians, bootstrap t for means (Hesterberg 2015). Tests: every combination of signs up "
-        f"to 14 pairs, else {PERMUTATIONS} random ones. docs/campaigns.md says how often intervals contain the "
-        "truth, as measured."
+        "Median and quartiles interpolate between neighbours. docs/campaigns.md defines the intervals, and says how "
+        "often they contain the truth, as measured."
     )
 
 
@@ -179,18 +192,17 @@ def _seeds(seeds: Sequence[int]) -> str:
 def _comparison(ours: Campaigned, theirs: Campaigned) -> Iterator[Block]:
     yield Heading(1, f"{ours.plan.campaign.name} and {theirs.plan.campaign.name}")
     yield Paragraph(f"A: {ours.path}, plan {ours.plan.sha256[:16]}. B: {theirs.path}, plan {theirs.plan.sha256[:16]}.")
-    yield compared(ours, theirs)
-    yield Paragraph(
-        "Runs are paired by their seeds. p: two-sided sign-flip permutation test of the mean difference, adjusted for "
-        "all tests of the table (false discovery rate, Benjamini-Hochberg)."
-    )
+    yield from compared(ours, theirs)
     for name, campaign in (("A", ours), ("B", theirs)):
         for block in _origin(campaign):
             yield Heading(2, f"{name}: origin of every number") if isinstance(block, Heading) else block
 
 
-def compared(ours: Campaigned, theirs: Campaigned) -> Table:
-    """Return the points that both campaigns have, metric by metric. Raises CampaignError without such points."""
+def compared(ours: Campaigned, theirs: Campaigned) -> tuple[Table, Paragraph]:
+    """Return the points that both campaigns have, metric by metric, and the method.
+
+    Raises CampaignError without such points.
+    """
     common = list(_common(ours, theirs))
     metrics = [name for name in ours.plan.campaign.all_metrics if name in theirs.plan.campaign.all_metrics]
     if not common or not metrics:
@@ -201,13 +213,16 @@ def compared(ours: Campaigned, theirs: Campaigned) -> Table:
         for metric in metrics
         for point, other in common
     ]
+    probabilities = [pair.p for *_, pair in found]
+    alpha = level(probabilities)
     rows = []
-    for (point, other, metric, pair), p in zip(found, adjust([pair.p for *_, pair in found]), strict=True):
+    for (point, other, metric, pair), p in zip(found, adjust(probabilities), strict=True):
         medians = number(ours.sample(point, metric).median), number(theirs.sample(other, metric).median)
-        mark = "" if p is None or p > SIGNIFICANT else "A > B" if (pair.mean or 0) > 0 else "A < B"
-        rows.append([metric, point.label, *medians, *_paired(pair, p), mark])
-    headings = ["metric", "point", "median A", "median B", "pairs", "mean A - B", "95 % interval", "p", ""]
-    return Table(headings, rows, 2)
+        interval = pair.interval(alpha)
+        mark = {1: "A > B", 0: "", -1: "A < B"}[side(interval)]
+        rows.append([metric, point.label, *medians, *_paired(pair, interval, p), mark])
+    headings = ["metric", "point", "median A", "median B", "pairs", "A - B", _percent(alpha), "p", ""]
+    return Table(headings, rows, 2), Paragraph(_tests(len(found), alpha))
 
 
 def _common(ours: Campaigned, theirs: Campaigned) -> Iterator[tuple[Point, Point]]:
@@ -232,5 +247,14 @@ def probability(p: float) -> str:
     return "< 0.001" if p < 0.001 else f"{p:.3f}"
 
 
-def _interval(interval: Interval | None) -> str:
-    return "" if interval is None else f"{number(interval.low)} to {number(interval.high)}"
+def _interval(interval: Interval | NoInterval) -> str:
+    if isinstance(interval, NoInterval):
+        return f"none: {interval.reason}"
+    return f"{number(interval.low)} to {number(interval.high)}"
+
+
+#: below the tables of metrics
+_METHODS = (
+    f"Intervals: of the median, {METHODS['median']}, from {least_n('median')} runs; of the mean, {METHODS['mean']}, "
+    f"from {least_n('mean')} runs."
+)

@@ -14,6 +14,8 @@ from testbed.results.summary import FlowSummary, LinkSummary, Summary
 
 #: metrics of a flow, and of the summary, that only the end of the transfers tells
 _ENDS = ("duration_s", "end_s")
+#: metrics that are a share of 1, or true (1) or false (0)
+_SHARES = {"per", "residual_per", "on_time", "finished", "intact", "end_to_end_acks"}
 #: parts of a summary that are not numbers of their own
 _PARTS = ("flows", "link", "split", "confusion", "folder", "run")
 
@@ -33,6 +35,12 @@ def check_metric(name: str) -> None:
         raise ValueError(
             f"no metric {name!r}: choose from {', '.join(known)}, or link.up.NAME, link.down.NAME, flows.0.NAME"
         )
+
+
+def bounds(name: str) -> tuple[float, float]:
+    """Return the natural limits of a metric: all are 0 or more, and shares and truths are 1 at most."""
+    last = name.rsplit(".", 1)[-1]
+    return 0.0, 1.0 if last in _SHARES else math.inf
 
 
 def metric(summary: Mapping[str, Any], name: str) -> float | None:

@@ -121,7 +121,7 @@ def test_report_is_what_it_was(tmp_path: Path) -> None:
     (tmp_path / "report.md").write_text(written)
     assert fingerprint(written) == "4e6428be5ddac2f6"
     other = replace(campaign, runs={**runs, "1-slacp": runs["1-slacp"][2:]})
-    assert fingerprint(repr(compared(other, made(tmp_path / "other")).rows)) == "dcd503dade51c035"
+    assert fingerprint(repr(compared(other, made(tmp_path / "other"))[0].rows)) == "dcd503dade51c035"
 
 
 def test_plot_is_what_it_was(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -3,6 +3,7 @@
 import hashlib
 import io
 import json
+import math
 import os
 import re
 import shutil
@@ -18,6 +19,8 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from testbed.campaigns.engine import run_campaign
 from testbed.campaigns.executing import failed
@@ -26,10 +29,10 @@ from testbed.cli import app
 from testbed.paths import root
 from testbed.reports.bundle import write_bundle
 from testbed.reports.document import Block, Code, Heading, Paragraph, Picture, Table, markdown, page
-from testbed.reports.numbers import adjust, judge, read_campaign
+from testbed.reports.numbers import adjust, judge, level, read_campaign
 from testbed.reports.report import compared, number, write_report
 from testbed.reports.verify import first_difference
-from testbed.results.statistics import describe, paired
+from testbed.results.statistics import Interval, describe, paired
 from tests.harness.campaigns import InProcess, campaign_file, opened
 from tests.harness.live_runs import Capture, done, refused
 
@@ -83,7 +86,7 @@ def test_numbers_are_those_of_the_runs(made: Path) -> None:
             json.loads((made / "runs" / f"{point.name}-s{seed}" / "summary.json").read_text())["duration_s"]
             for seed in range(1, 13)
         ]
-        assert campaign.sample(point, "duration_s") == describe(durations)
+        assert campaign.sample(point, "duration_s") == describe(durations, bounds=(0.0, math.inf))
     assert campaign.complete
     slower, faster = judge(campaign)
     none, slacp = (list(campaign.values(point, "duration_s").values()) for point in campaign.plan.points)
@@ -97,6 +100,27 @@ def test_adjusted_probabilities_bound_the_rate_of_false_discoveries() -> None:
     assert adjust([0.01, 0.04, None, 0.03]) == pytest.approx([0.03, 0.04, None, 0.04])
     assert adjust([0.9, 0.8]) == [0.9, 0.9]
     assert adjust([None]) == [None]
+
+
+@given(st.lists(st.one_of(st.none(), st.integers(1, 2**12).map(lambda n: n / 2**12)), max_size=20))
+def test_level_is_that_of_the_differences_found(probabilities: list[float | None]) -> None:
+    alpha = level(probabilities)
+    for p, adjusted in zip(probabilities, adjust(probabilities), strict=True):
+        # but for rounding where both are the limit
+        assert p is None or adjusted is None or (p <= alpha) == (adjusted <= 0.05 * (1 + 1e-9))
+    known = [p for p in probabilities if p is not None]
+    assert 0.05 / max(1, len(known)) <= alpha <= 0.05 * (1 + 1e-8)
+
+
+def test_report_never_contradicts_itself(made: Path, tmp_path: Path) -> None:
+    for each in judge(read_campaign(made)):
+        assert isinstance(each.interval, Interval)
+        excludes = each.interval.low > 0 or each.interval.high < 0
+        assert excludes == (each.p is not None and each.p <= 0.05) == (each.verdict != "not shown")
+    [_, text] = write_report(read_campaign(made), tmp_path)
+    assert "| 95 % interval |" in text.read_text()
+    assert "of the median, interpolated order statistics, from 6 runs" in text.read_text()
+    assert "none: n < 20" in text.read_text()
 
 
 def test_pairs_are_runs_of_the_same_seed(copy: Path) -> None:
@@ -113,7 +137,7 @@ def test_campaigns_are_compared_at_their_common_points(made: Path, tmp_path: Pat
     changes = {"set": {"channel.per": 0.15, "mtu": 600}, "sweep": {"grid": {"link.scheme": ["none", "snoop"]}}}
     with opened(tmp_path / "other", campaign_file(tmp_path, **changes)) as campaign:
         run_campaign(campaign, InProcess)
-    table = compared(read_campaign(made), read_campaign(tmp_path / "other"))
+    table, _ = compared(read_campaign(made), read_campaign(tmp_path / "other"))
     assert [(row[0], row[1], row[4]) for row in table.rows] == [
         ("duration_s", "scheme=none", "3"),
         ("goodput_bps", "scheme=none", "3"),
@@ -171,7 +195,7 @@ def test_command_of_the_report_gives_the_number_again(made: Path, tmp_path: Path
     lines = done(capsys, "run", scenario, "--repeat", "12", "--json", "--out", tmp_path).splitlines()
     again = [json.loads(line)["duration_s"] for line in lines]
     campaign = read_campaign(made)
-    assert describe(again) == campaign.sample(campaign.plan.points[1], "duration_s")
+    assert describe(again, bounds=(0.0, math.inf)) == campaign.sample(campaign.plan.points[1], "duration_s")
 
 
 @pytest.fixture(scope="module")
