@@ -113,3 +113,17 @@ def test_wrong_campaign_is_one_line(changes: dict[str, object], complaint: str) 
         make_plan(parse_campaign(raw_campaign(**changes), "campaign.yaml"), Path("campaign.yaml"))
     assert "campaign.yaml" in str(raised.value) or "none.yaml" in str(raised.value)
     assert "\n" not in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    ("stop", "complaint"),
+    [
+        ({"least": 5}, "stop.least: 5 runs carry no 95 % interval of the median: 6 or more do"),
+        ({"of": "mean"}, "stop.least: 10 runs carry no 95 % interval of the mean: 20 or more do"),
+        ({"least": 7, "confidence": 0.99}, "stop.least: 7 runs carry no 99 % interval of the median: 8 or more do"),
+    ],
+)
+def test_stop_rule_begins_where_its_interval_does(stop: dict[str, object], complaint: str, tmp_path: Path) -> None:
+    file = campaign_file(tmp_path, seeds=None, stop={"metric": "timeouts", "half_width": 1, **stop})
+    with pytest.raises(FadelabError, match=f"^{file}: {complaint}$"):
+        load_campaign(file)
