@@ -25,6 +25,7 @@ import io
 import json
 import os
 import shutil
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from datetime import UTC, datetime
@@ -141,6 +142,7 @@ class CampaignFolder(Closing):
             "campaign": self.plan.campaign.name,
             "plan": self.plan.sha256,
             "complete": complete,
+            "kinds": dict(Counter(row.kind for _, row in listed)),
             "runs": [
                 {"point": run.point.name, "seed": run.seed, "tier": run.point.scenario["tier"], **row.lasting()}
                 for run, row in listed

@@ -6,6 +6,7 @@ Rules kept
 - A point with a stopping rule is looked at after whole batches. A failed run counts as a replication, without a value.
 """
 
+import math
 from collections import deque
 from collections.abc import Iterator, Mapping
 
@@ -101,5 +102,13 @@ class Schedule:
 
 def narrow_enough(stop: Stop, values: list[float]) -> bool:
     """Whether the interval of these values has the half-width that was asked for."""
+    if stop.of == "mean" and not all(map(math.isfinite, values)):
+        # with a transfer that did not end, no number of runs gives a mean
+        return True
     found = interval(values, stop.of, stop.confidence, bounds(stop.metric))
-    return isinstance(found, Interval) and found.half_width <= stop.allowed(statistic(values, stop.of))
+    if not isinstance(found, Interval):
+        return False
+    # both ends may be never
+    if found.low == found.high:
+        return True
+    return math.isfinite(found.high) and found.half_width <= stop.allowed(statistic(values, stop.of))

@@ -51,6 +51,7 @@ def campaign(
     from testbed.campaigns.file import load_campaign
     from testbed.campaigns.folder import RESULTS, CampaignFolder
     from testbed.campaigns.plan import make_plan
+    from testbed.reports.footnotes import counted
     from testbed.results.show import warn
 
     loaded = load_campaign(file)
@@ -78,7 +79,8 @@ def campaign(
         click.echo((target / RESULTS).read_text(), nl=False)
     else:
         console.print(_table(plan, rows))
-        console.print(f"{target}/  plan, index, {len(rows)} runs", highlight=False, soft_wrap=True)
+        runs = counted([row for _, row in rows])
+        console.print(f"{target}/  plan, index, {runs}", highlight=False, soft_wrap=True)
     if len(versions := sorted({row.fadelab for _, row in rows if row.status == "done"})) > 1:
         warn(f"the runs were made by different versions: {', '.join(versions)}")
     if broken := [row for _, row in rows if row.status == "failed"]:
@@ -160,6 +162,7 @@ def _clock(seconds: float) -> str:
 
 
 def _table(plan: "CampaignPlan", rows: "list[tuple[Run, Row]]") -> object:
+    from testbed.reports.footnotes import marked
     from testbed.results.show import grid
     from testbed.results.statistics import statistic
 
@@ -170,8 +173,9 @@ def _table(plan: "CampaignPlan", rows: "list[tuple[Run, Row]]") -> object:
     for point in plan.points:
         own = [row for run, row in rows if run.point is point]
         samples = [[v for row in own if (v := row.value(name)) is not None] for name in metrics]
-        medians = [f"{statistic(values, 'median'):.4g}" if values else "" for values in samples]
-        table.add_row(point.label, str(sum(row.status == "done" for row in own)), *medians)
+        medians = [f"{statistic(values, 'median'):.4g}".replace("inf", "never") if values else "" for values in samples]
+        cells = marked([str(sum(row.counts for row in own)), *medians], own)
+        table.add_row(point.label, *cells)
     return table
 
 

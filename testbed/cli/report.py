@@ -53,13 +53,17 @@ def write(campaign: Path, out: Path | None) -> None:
 @click.option("--out", type=options.FOLDER, help="Write report.html and report.md there, too.")
 def compare(a: Path, b: Path, out: Path | None) -> None:
     """Compare the points that two campaigns have in common, run by run with the same seed."""
+    from testbed.reports.footnotes import counted
     from testbed.reports.numbers import read_campaign
     from testbed.reports.report import compared, write_comparison
 
     ours, theirs = read_campaign(a), read_campaign(b)
-    table, method = compared(ours, theirs)
+    table, notes = compared(ours, theirs)
     _print(f"A: {a}   B: {b}", table)
-    click.echo(method.text)
+    for campaign in (ours, theirs):
+        click.echo(f"{campaign.path}: {counted(campaign.rows)}")
+    for note in notes:
+        click.echo(note.text)
     if out is not None:
         for path in write_comparison(ours, theirs, out):
             click.echo(path)
@@ -128,14 +132,17 @@ def verify(bundle: Path, sample: int, all_: bool, workers: int | None) -> None:
 def agreement(campaign: Path) -> None:
     """Compare the tiers of a campaign: goodput, retransmissions, delay and cwnd, and its bounds of the goodput."""
     from testbed.reports.agreement import compare as compare_points
-    from testbed.reports.agreement import summary, tables
+    from testbed.reports.agreement import footnotes, summary, tables
     from testbed.reports.numbers import read_campaign
 
-    found = compare_points(read_campaign(campaign))
+    read = read_campaign(campaign)
+    found = compare_points(read)
     if not found:
         raise FadelabError(f"{campaign}: compares no points: its file has no agreement, or no pair of runs is done")
     for table in tables(found):
         _print(str(campaign), table)
+    for note in footnotes(read):
+        click.echo(note.text)
     click.echo(summary(found))
     if off := [each for each in found if not each.agrees]:
         first = off[0]

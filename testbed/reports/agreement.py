@@ -17,6 +17,7 @@ from testbed.campaigns.file import Agreement
 from testbed.campaigns.folder import RUNS
 from testbed.campaigns.plan import Point, words_of
 from testbed.reports.document import Block, Heading, Paragraph, Table
+from testbed.reports.footnotes import marks, notes
 from testbed.reports.numbers import Campaigned
 from testbed.results.metrics import metric
 
@@ -71,6 +72,8 @@ class Compared:
     theirs: float
     #: largest difference allowed, as a share of `theirs`; None: no bound
     within: float | None
+    #: of the footnotes that the runs of both need
+    marks: str = ""
 
     @property
     def ratio(self) -> float | None:
@@ -118,13 +121,19 @@ def _compared(campaign: Campaigned, wanted: Agreement, point: Point, other: Poin
                 ours=median(ours for ours, _ in known),
                 theirs=median(theirs for _, theirs in known),
                 within=wanted.within if quantity == _BOUND else None,
+                marks=marks(campaign.rows_of(point, other)),
             )
 
 
 def _folders(campaign: Campaigned, point: Point) -> dict[int, Path]:
-    """Return the folders of a point's runs that are done, by seed."""
-    runs = campaign.runs[point.name]
-    return {run.seed: campaign.path / RUNS / run.name for run, row in runs if row.status == "done"}
+    """Return the folders of a point's runs that count, by seed."""
+    return {run.seed: campaign.path / RUNS / run.name for run, row in campaign.runs[point.name] if row.counts}
+
+
+def footnotes(campaign: Campaigned) -> Iterator[Paragraph]:
+    """Yield the note of the runs compared that are not whole."""
+    pairs = [pair for each in campaign.plan.campaign.agreement for pair in campaign.plan.pairs(each.points, each.to)]
+    return notes((point.label, campaign.rows_of(point)) for pair in pairs for point in pair)
 
 
 def tables(found: Sequence[Compared]) -> Iterator[Table]:
@@ -140,13 +149,13 @@ def _row(each: Compared) -> list[str]:
     return [
         each.where,
         each.quantity,
-        str(each.n),
-        f"{each.ours:.4g}",
-        f"{each.theirs:.4g}",
-        "" if each.ratio is None else f"{each.ratio:.2f}",
-        f"{each.score:.2f}",
+        f"{each.n}{each.marks}",
+        f"{each.ours:.4g}{each.marks}",
+        f"{each.theirs:.4g}{each.marks}",
+        "" if each.ratio is None else f"{each.ratio:.2f}{each.marks}",
+        f"{each.score:.2f}{each.marks}",
         f"{1 - each.within:.2f} to {1 + each.within:.2f}" if each.within is not None else "",
-        ("agrees" if each.agrees else "differs") if bounded else "",
+        f"{'agrees' if each.agrees else 'differs'}{each.marks}" if bounded else "",
     ]
 
 
@@ -157,6 +166,7 @@ def blocks(campaign: Campaigned) -> Iterator[Block]:
         return
     yield Heading(2, "Agreement")
     yield from tables(found)
+    yield from footnotes(campaign)
     yield Paragraph(
         f"{summary(found)} Medians over the seeds that both points have. A score is the smaller median over the larger "
         "one. RTT and congestion window are means over the records of the first flow's sender."

@@ -15,7 +15,9 @@ from typing import TYPE_CHECKING, Any
 from telemetry.parquet import read_records
 from testbed.campaigns.folder import RUNS
 from testbed.campaigns.plan import Point
+from testbed.campaigns.rows import Row
 from testbed.reports.document import Picture
+from testbed.reports.footnotes import marks
 from testbed.reports.numbers import Campaigned
 from testbed.results.show import COLOURS, pyplot
 from testbed.results.statistics import Interval, least_n
@@ -55,6 +57,12 @@ def _bars(campaign: Campaigned, metric: str) -> Picture:
             if label not in members or (sample := campaign.sample(members[label], metric)).median is None:
                 continue
             place = group + (index - (len(series) - 1) / 2) * share
+            mark = marks(campaign.rows_of(members[label]))
+            if math.isinf(sample.median):
+                axis.annotate(f"never{mark}", (place, 0), ha="center", va="bottom", fontsize=8, rotation=90)
+                continue
+            if mark:
+                axis.annotate(mark, (place, sample.median / scale), (3, 1), textcoords="offset points", fontsize=8)
             places.append(place)
             heights.append(sample.median / scale)
             reach = 0.0, 0.0
@@ -76,10 +84,11 @@ def _bars(campaign: Campaigned, metric: str) -> Picture:
     if len(series) > 1 or references:
         axis.legend(frameon=False, loc="upper left", bbox_to_anchor=(1, 1))
     _tidy(axis, "y")
-    marks = "; diamonds: the published figures" if references else ""
+    diamonds = "; diamonds: the published figures" if references else ""
+    touched = "; marks: see the notes below the table" if marks(campaign.rows) else ""
     return Picture(
         f"bars-{metric}",
-        f"{words}: medians, with 95 % intervals by order statistics, from {least_n('median')} runs{marks}",
+        f"{words}: medians, with 95 % intervals by order statistics, from {least_n('median')} runs{diamonds}{touched}",
         _svg(figure),
     )
 
@@ -149,7 +158,7 @@ _OVER_TIME = (
 def _panels(campaign: Campaigned, name: str, title: str, x: str, y: str, draw: Any) -> Picture | None:
     groups, series = _grouped(campaign.plan.points)
     drawn = {
-        rest: {label: folder for label, point in members.items() if (folder := _example(campaign, point)) is not None}
+        rest: {label: run for label, point in members.items() if (run := _example(campaign, point)) is not None}
         for rest, members in groups.items()
     }
     shown = [(rest, members) for rest, members in drawn.items() if members][:_PANELS]
@@ -163,10 +172,11 @@ def _panels(campaign: Campaigned, name: str, title: str, x: str, y: str, draw: A
         axis.remove()
     labelled: dict[str, Any] = {}
     for axis, (rest, members) in zip(axes.flat, shown, strict=False):
-        for label, folder in members.items():
+        for label, row in members.items():
             colour = COLOURS[series.index(label) % len(COLOURS)]
-            draw(axis, folder, {"color": colour, "linewidth": 1.1, "label": label})
-        axis.set_title(rest.replace("\n", " "), fontsize=9, loc="left")
+            draw(axis, campaign.path / RUNS / row.run, {"color": colour, "linewidth": 1.1, "label": label})
+        words = [*rest.split("\n"), marks(members.values())]
+        axis.set_title(" ".join(filter(None, words)), fontsize=9, loc="left")
         axis.set_xlabel(x, fontsize=9)
         axis.set_ylabel(y, fontsize=9)
         axis.tick_params(labelsize=8)
@@ -186,12 +196,9 @@ def _panels(campaign: Campaigned, name: str, title: str, x: str, y: str, draw: A
     return Picture(name, f"{title}: the first run of each point that is done{more}", _svg(figure))
 
 
-def _example(campaign: Campaigned, point: Point) -> Path | None:
-    """Return the folder of a point's first run that is done."""
-    for run, row in campaign.runs[point.name]:
-        if row.status == "done":
-            return campaign.path / RUNS / run.name
-    return None
+def _example(campaign: Campaigned, point: Point) -> Row | None:
+    """Return a point's first run that counts."""
+    return next((row for row in campaign.rows_of(point) if row.counts), None)
 
 
 def _tidy(axis: "Axes", grid: Any) -> None:

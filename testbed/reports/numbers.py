@@ -50,10 +50,14 @@ class Campaigned:
         """All runs that have ended."""
         return [row for runs in self.runs.values() for _, row in runs]
 
+    def rows_of(self, *points: Point) -> list[Row]:
+        """Return the runs of some points that have ended."""
+        return [row for point in points for _, row in self.runs[point.name]]
+
     @property
-    def failed(self) -> list[Row]:
-        """The runs that failed."""
-        return [row for row in self.rows if row.status == "failed"]
+    def left_out(self) -> list[Row]:
+        """The runs that are in no sample."""
+        return [row for row in self.rows if not row.counts]
 
     @property
     def complete(self) -> bool:

@@ -1,5 +1,6 @@
 """The report of a campaign, and the comparison of two."""
 
+import math
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -9,6 +10,7 @@ from testbed.campaigns.plan import Point
 from testbed.reports import agreement
 from testbed.reports.document import Block, Code, Heading, Paragraph, Picture, Table, markdown, page
 from testbed.reports.figures import figures
+from testbed.reports.footnotes import counted, marked, notes
 from testbed.reports.numbers import SIGNIFICANT, Campaigned, Tested, adjust, difference, judge, level, side
 from testbed.results.statistics import METHODS, Interval, NoInterval, Paired, Sample, least_n
 
@@ -49,32 +51,33 @@ def _report(campaign: Campaigned) -> Iterator[Block]:
         yield Paragraph(f"{plan.campaign.description}.".replace("..", "."))
     yield Paragraph(_extent(campaign))
     if hypotheses := judge(campaign):
-        yield from _hypotheses(hypotheses)
+        yield from _hypotheses(campaign, hypotheses)
     yield from agreement.blocks(campaign)
     pictures = list(figures(campaign))
     for metric in plan.campaign.all_metrics:
         yield Heading(2, metric)
         yield _metric(campaign, metric)
+        yield from notes((point.label, campaign.rows_of(point)) for point in plan.points)
         yield Paragraph(_METHODS)
         yield from (picture for picture in pictures if picture.name == f"bars-{metric}")
     if over_time := [picture for picture in pictures if not picture.name.startswith("bars-")]:
         yield Heading(2, "Example runs")
         yield from over_time
-    if campaign.failed:
-        yield Heading(2, "Failed runs")
-        yield Table(["run", "error"], [[row.run, row.error] for row in campaign.failed], 2)
+    if campaign.left_out:
+        yield Heading(2, "Runs left out")
+        yield Table(["run", "error"], [[row.run, row.error or row.kind] for row in campaign.left_out], 2)
 
 
 def _extent(campaign: Campaigned) -> str:
-    done = len(campaign.rows) - len(campaign.failed)
-    words = [f"{len(campaign.plan.points)} points, {done} runs done, {len(campaign.failed)} failed."]
+    points = len(campaign.plan.points)
+    words = [f"{points} point{'' if points == 1 else 's'}, {counted(campaign.rows)}."]
     if not campaign.complete:
         words.append(f"It is not complete: {campaign.planned - len(campaign.rows)} runs are missing.")
     words.append(f"The plan was hashed before the first run: SHA-256 {campaign.plan.sha256}.")
     return " ".join(words)
 
 
-def _hypotheses(found: Sequence[Tested]) -> Iterator[Block]:
+def _hypotheses(campaign: Campaigned, found: Sequence[Tested]) -> Iterator[Block]:
     yield Heading(2, "Hypotheses")
     rows = [
         [
@@ -82,18 +85,22 @@ def _hypotheses(found: Sequence[Tested]) -> Iterator[Block]:
             each.greater.label,
             each.than.label,
             each.hypothesis.metric,
-            each.verdict,
-            *_paired(each.difference, each.interval, each.p),
+            *marked(
+                [each.verdict, *_paired(each.difference, each.interval, each.p)],
+                campaign.rows_of(each.greater, each.than),
+            ),
         ]
         for each in found
     ]
     headings = ["claim", "greater", "than", "metric", "outcome", "pairs", "difference", _percent(found[0].alpha), "p"]
     yield Table(headings, rows, 5)
+    yield from notes((point.label, campaign.rows_of(point)) for each in found for point in (each.greater, each.than))
     yield Paragraph(_tests(len(found), found[0].alpha))
 
 
 def _paired(found: Paired, interval: Interval | NoInterval, p: float | None) -> list[str]:
-    return [str(found.n), number(found.shift), _interval(interval), "" if p is None else probability(p)]
+    shift = number(found.shift, endless="infinite")
+    return [str(found.n), shift, _interval(interval, endless="infinite"), "" if p is None else probability(p)]
 
 
 def _percent(alpha: float) -> str:
@@ -122,17 +129,21 @@ def _metric(campaign: Campaigned, metric: str) -> Table:
     rows = []
     for point in campaign.plan.points:
         sample = campaign.sample(point, metric)
-        row = [point.label, str(sample.n), *_sample(sample)]
+        row = [str(sample.n), *_sample(sample, list(campaign.values(point, metric).values()))]
+        published: list[str] = []
         if references:
-            row += _published(sample, next((each for each in references if _fits(each, point)), None))
-        rows.append(row)
+            value, ratio, source = _published(sample, next((each for each in references if _fits(each, point)), None))
+            published = [value, *marked([ratio], campaign.rows_of(point)), source]
+        rows.append([point.label, *marked(row, campaign.rows_of(point)), *published])
     return Table(headings, rows)
 
 
-def _sample(sample: Sample) -> list[str]:
+def _sample(sample: Sample, values: Sequence[float]) -> list[str]:
     quartiles = "" if sample.p25 is None else f"{number(sample.p25)} to {number(sample.p75)}"
     intervals = _interval(sample.median_interval), _interval(sample.mean_interval)
-    return [number(sample.median), quartiles, intervals[0], number(sample.mean), intervals[1]]
+    endless = sum(map(math.isinf, values))
+    mean = f"none: {endless} of {len(values)} did not end" if endless else number(sample.mean)
+    return [number(sample.median), quartiles, intervals[0], mean, intervals[1]]
 
 
 def _fits(reference: Reference, point: Point) -> bool:
@@ -142,7 +153,10 @@ def _fits(reference: Reference, point: Point) -> bool:
 def _published(sample: Sample, reference: Reference | None) -> list[str]:
     if reference is None:
         return ["", "", ""]
-    ratio = "" if sample.median is None or not reference.value else f"{sample.median / reference.value:.2f}"
+    if sample.median is None or not reference.value:
+        ratio = ""
+    else:
+        ratio = "never" if math.isinf(sample.median) else f"{sample.median / reference.value:.2f}"
     return [number(reference.value), ratio, reference.source]
 
 
@@ -151,8 +165,9 @@ def _origin(campaign: Campaigned) -> Iterator[Block]:
     yield Heading(2, "Origin of every number")
     rows = []
     for point in campaign.plan.points:
-        runs = [(run, row) for run, row in campaign.runs[point.name] if row.status == "done"]
+        runs = [(run, row) for run, row in campaign.runs[point.name] if row.counts]
         if runs:
+            late = " --allow-late" if any(row.on_time is False for _, row in runs) else ""
             rows.append(
                 [
                     point.label,
@@ -160,7 +175,7 @@ def _origin(campaign: Campaigned) -> Iterator[Block]:
                     str(point.scenario["name"]),
                     _seeds([run.seed for run, _ in runs]),
                     *(", ".join(sorted({getattr(row, name) for _, row in runs})) for name in _MADE_BY),
-                    f"./fadelab run {RUNS}/{runs[0][0].name}/scenario.yaml --repeat {len(runs)}",
+                    f"./fadelab run {RUNS}/{runs[0][0].name}/scenario.yaml --repeat {len(runs)}{late}",
                 ]
             )
     yield Table(["point", "tier", "scenario", "seeds", "fadelab", "machine", "cores", "command"], rows, 8)
@@ -191,15 +206,18 @@ def _seeds(seeds: Sequence[int]) -> str:
 
 def _comparison(ours: Campaigned, theirs: Campaigned) -> Iterator[Block]:
     yield Heading(1, f"{ours.plan.campaign.name} and {theirs.plan.campaign.name}")
-    yield Paragraph(f"A: {ours.path}, plan {ours.plan.sha256[:16]}. B: {theirs.path}, plan {theirs.plan.sha256[:16]}.")
-    yield from compared(ours, theirs)
+    for name, campaign in (("A", ours), ("B", theirs)):
+        yield Paragraph(f"{name}: {campaign.path}, plan {campaign.plan.sha256[:16]}. {counted(campaign.rows)}.")
+    table, below = compared(ours, theirs)
+    yield table
+    yield from below
     for name, campaign in (("A", ours), ("B", theirs)):
         for block in _origin(campaign):
             yield Heading(2, f"{name}: origin of every number") if isinstance(block, Heading) else block
 
 
-def compared(ours: Campaigned, theirs: Campaigned) -> tuple[Table, Paragraph]:
-    """Return the points that both campaigns have, metric by metric, and the method.
+def compared(ours: Campaigned, theirs: Campaigned) -> tuple[Table, list[Paragraph]]:
+    """Return the points that both campaigns have, metric by metric, the footnotes and the method.
 
     Raises CampaignError without such points.
     """
@@ -220,9 +238,15 @@ def compared(ours: Campaigned, theirs: Campaigned) -> tuple[Table, Paragraph]:
         medians = number(ours.sample(point, metric).median), number(theirs.sample(other, metric).median)
         interval = pair.interval(alpha)
         mark = {1: "A > B", 0: "", -1: "A < B"}[side(interval)]
-        rows.append([metric, point.label, *medians, *_paired(pair, interval, p), mark])
+        touched = [*ours.rows_of(point), *theirs.rows_of(other)]
+        rows.append([metric, point.label, *marked([*medians, *_paired(pair, interval, p), mark], touched)])
     headings = ["metric", "point", "median A", "median B", "pairs", "A - B", _percent(alpha), "p", ""]
-    return Table(headings, rows, 2), Paragraph(_tests(len(found), alpha))
+    footnotes = notes(
+        (f"{name} {point.label}", campaign.rows_of(point))
+        for pair in common
+        for name, campaign, point in zip("AB", (ours, theirs), pair, strict=True)
+    )
+    return Table(headings, rows, 2), [*footnotes, Paragraph(_tests(len(found), alpha))]
 
 
 def _common(ours: Campaigned, theirs: Campaigned) -> Iterator[tuple[Point, Point]]:
@@ -235,10 +259,12 @@ def _common(ours: Campaigned, theirs: Campaigned) -> Iterator[tuple[Point, Point
 # -- numbers as words ----------------------------------------------------------------------------------------
 
 
-def number(value: float | None) -> str:
-    """Return a number with four digits."""
+def number(value: float | None, *, endless: str = "never") -> str:
+    """Return a number with four digits; `endless` is the word for infinity."""
     if value is None:
         return ""
+    if math.isinf(value):
+        return endless if value > 0 else f"-{endless}"
     return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.4g}"
 
 
@@ -247,10 +273,10 @@ def probability(p: float) -> str:
     return "< 0.001" if p < 0.001 else f"{p:.3f}"
 
 
-def _interval(interval: Interval | NoInterval) -> str:
+def _interval(interval: Interval | NoInterval, *, endless: str = "never") -> str:
     if isinstance(interval, NoInterval):
         return f"none: {interval.reason}"
-    return f"{number(interval.low)} to {number(interval.high)}"
+    return f"{number(interval.low, endless=endless)} to {number(interval.high, endless=endless)}"
 
 
 #: below the tables of metrics
