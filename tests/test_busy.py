@@ -72,6 +72,10 @@ def test_that_keeps_no_clock_fails():
 """
 
 
+#: what the machine is like today does not count
+QUIET = "import tests.harness.busy as busy\nbusy.LATE_S = float('inf')\nbusy.QUIET_S = 0.1\n"
+
+
 @pytest.fixture
 def pytester(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> pytest.Pytester:
     monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parents[1]))
@@ -82,8 +86,7 @@ def pytester(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> pyte
 @pytest.mark.parametrize("workers", [(), ("-n", "1")], ids=["here", "in a worker"])
 def test_only_a_busy_machine_gives_another_attempt(pytester: pytest.Pytester, workers: tuple[str, ...]) -> None:
     pytester.makepyfile(SUITE)
-    # what the machine is like today does not count
-    pytester.makeconftest("import tests.harness.busy as busy\nbusy.LATE_S = float('inf')\nbusy.QUIET_S = 0.1")
+    pytester.makeconftest(f"{QUIET}busy.RUN_LATE_S = -1")
     result = pytester.runpytest_subprocess("-p", "tests.harness.busy", *workers)
     assert result.parseoutcomes() == {"passed": 3, "failed": 3, "rerun": 4}
     result.stdout.fnmatch_lines(
@@ -96,6 +99,15 @@ def test_only_a_busy_machine_gives_another_attempt(pytester: pytest.Pytester, wo
     )
     for name in ("test_a_quiet_machine_is_not", "test_that_keeps_no_clock_fails"):
         result.stdout.no_fnmatch_line(f"*::{name}: *")
+
+
+def test_late_run_on_a_machine_that_is_on_time_gives_none(pytester: pytest.Pytester) -> None:
+    pytester.makepyfile(SUITE)
+    pytester.makeconftest(f"{QUIET}busy.RUN_LATE_S = float('inf')")
+    result = pytester.runpytest_subprocess("-p", "tests.harness.busy")
+    # the run that was late once serves all tests of the file
+    assert result.parseoutcomes() == {"passed": 1, "failed": 4, "errors": 1}
+    result.stdout.no_fnmatch_line("*the machine was busy*")
 
 
 @pytest.mark.parametrize(

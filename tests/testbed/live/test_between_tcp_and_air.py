@@ -1,6 +1,6 @@
 """Real runs with what stands between TCP and the air: packet filters, split connections, LT-TCP.
 
-A loaded machine may be late, so `on_time` is not asked for, and goodputs are not compared: docs/filters.md does that.
+Goodputs are not compared: docs/filters.md does that. Where times decide, the run must be on time.
 """
 
 from collections.abc import Mapping
@@ -129,11 +129,11 @@ def test_the_marker_is_right_about_a_link_that_loses_in_two_ways(tmp_path: Path)
             link={"scheme": "none", "eln": "ends", "ip_queue_bytes": 9000},
             channel={"rate_bps": 2_000_000, "delay_ms": 20, "per": 0.01},
             workloads=bulk(duration_s=8),
-            timing={"late_fraction": 1.0},
         )
         for tcp in ("reno-nosack", "reno")
     ]
     for summary in run_all(scenarios, tmp_path):
+        assert summary.on_time, summary.lateness
         rows, link = guesses(summary, "eln"), summary.link["down"]
         total = sum(rows[truth][guess] for truth in CAUSES for guess in CAUSES)
         right = sum(rows[cause][cause] for cause in CAUSES)
@@ -255,7 +255,8 @@ SCENARIO = ROOT / "scenarios" / "lt-tcp.yaml"
 
 def test_two_megabytes_cross_a_link_that_loses_a_fifth(tmp_path: Path) -> None:
     # 200 s on this link is what SACK would take. A process that wakes late may cost a timeout, and so a second
-    [summary] = run_all([load(SCENARIO, ("workloads.0.bytes=2000000", "timing.late_fraction=1"))], tmp_path)
+    [summary] = run_all([load(SCENARIO, ("workloads.0.bytes=2000000",))], tmp_path)
+    assert summary.on_time, summary.lateness
     assert summary.finished
     assert summary.intact
     assert summary.duration_s < 10
@@ -265,7 +266,8 @@ def test_two_megabytes_cross_a_link_that_loses_a_fifth(tmp_path: Path) -> None:
 def test_a_kernel_sees_a_plain_tcp(linux: str, tmp_path: Path) -> None:
     names = {"tcp": "reno", "tcp_h2": "user:lt-tcp"} if linux == "h1" else {"tcp": "user:lt-tcp", "tcp_h2": "reno"}
     settings = [f"{key}={value}" for key, value in names.items()]
-    settings += ["workloads.0.bytes=500000", "channel.errors.per=0.01", "timing.late_fraction=1"]
+    settings += ["workloads.0.bytes=500000", "channel.errors.per=0.01"]
     [summary] = run_all([load(SCENARIO, settings)], tmp_path)
+    assert summary.on_time, summary.lateness
     assert summary.finished
     assert summary.intact
