@@ -48,8 +48,11 @@ class ReceiverStats:
         self.corrupted = 0
         self.missed = 0
 
-    def handle_frame(self, received: Received, lost: Lost) -> None:
-        """Take a frame as it comes from the radio; `lost`: gaps in the samples before it."""
+    def handle_frame(self, received: Received, lost: Lost) -> int:
+        """Take a frame as it comes from the radio; return the number of frames missed on the air right before it.
+
+        `lost`: gaps in the samples before it.
+        """
         missed = self._gaps.handle(received.sequence)
         fate = Outcome.MISSED if lost.gaps == self._device_gaps else Outcome.UNKNOWN
         self._device_gaps = lost.gaps
@@ -60,6 +63,7 @@ class ReceiverStats:
         self.corrupted += not received.crc_ok
         if self._trace is not None:
             self._write(self._trace, received, received.sample + lost.samples, [fate] * missed)
+        return missed if fate is Outcome.MISSED else 0
 
     def begin(self, epoch: int) -> None:
         """Take the run's time 0, from which the trace counts."""

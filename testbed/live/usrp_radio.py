@@ -139,10 +139,14 @@ class OnAirRadio(HopRadio):
         received = self._transceiver.receive()
         if received is None:
             return None
+        missed = 0
         if self._stats is not None:
-            self._stats.handle_frame(received, self._transceiver.lost_before(received))
+            missed = self._stats.handle_frame(received, self._transceiver.lost_before(received))
         if self._gain is not None and received.rssi_db is not None:
-            self._set_gain(self._gain.handle_frame(received.rssi_db, received.snr_db, self._now))
+            gain_db = self._gain.handle_frame(
+                received.rssi_db, received.snr_db, self._now, missed=missed, damaged=not received.crc_ok
+            )
+            self._set_gain(gain_db)
         return received.payload
 
     def next_deadline(self) -> int | None:

@@ -1,5 +1,6 @@
 """The gain control, in invented time on a model of a receiver."""
 
+import itertools
 import math
 import random
 from collections.abc import Callable
@@ -32,7 +33,8 @@ DECODED_DB = 6.0
 class Model:
     """A receiver whose converter is full at -10 dBm - gain, in a noise of `noise_dbm`, quantised at `floor_dbfs`.
 
-    A blocker outside the sampled band fills the converter unseen at gains above `blocked_db`.
+    A blocker outside the sampled band fills the converter unseen at gains above `blocked_db`. A share `faded` of the
+    frames is lost, and `hit` more where the own transmitter's bursts fill the converter, at gains above `burst_db`.
     """
 
     signal_dbm: Callable[[float], float] | float
@@ -41,6 +43,9 @@ class Model:
     noise_dbm: float = -104.0
     floor_dbfs: float = -85.0
     blocked_db: float = math.inf
+    faded: float = 0.0
+    hit: float = 0.0
+    burst_db: float = math.inf
     #: level of others' bursts in the band at a time (s); -inf: none
     foreign_dbm: Callable[[float], float] = lambda _: -math.inf
     changes: list[tuple[float, float]] = field(default_factory=list)
@@ -49,6 +54,7 @@ class Model:
     def __post_init__(self) -> None:
         self.control = GainControl(self.gain_db, 0.0, self.maximum_db)
         self.now = 0
+        self.rng = random.Random(5)
 
     @property
     def level_dbfs(self) -> float:
@@ -73,7 +79,10 @@ class Model:
                 new = self.control.handle_peak(min(peak_dbfs, 0.0), now)
             elif now % FRAME_NS == 0 and self.snr_db > DECODED_DB and foreign_dbfs < self.level_dbfs:
                 self.heard.append(now / 1e9)
-                new = self.control.handle_frame(self.level_dbfs, self.snr_db, now)
+                share = self.faded + (self.hit if self.control.gain_db > self.burst_db else 0.0)
+                # one in three is not even heard
+                damaged, missed = self.rng.random() < share * 2 / 3, self.rng.random() < share / 3
+                new = self.control.handle_frame(self.level_dbfs, self.snr_db, now, damaged=damaged, missed=missed)
             if new is not None:
                 assert new == self.control.gain_db
                 assert 0 <= new <= self.maximum_db
@@ -162,6 +171,38 @@ def test_blocker_before_the_filter_is_found_by_the_snr(gain_db: float) -> None:
     model.blocked_db = math.inf
     model.run(120)
     assert model.control.gain_db == pytest.approx(60.0)
+
+
+def time_above(model: Model, gain_db: float, since_s: float) -> float:
+    """Return for how long (s) the gain was above another one."""
+    spans = itertools.pairwise([*model.changes, (model.now / 1e9, 0.0)])
+    return sum(max(end - max(at, since_s), 0) for (at, gain), (end, _) in spans if gain > gain_db)
+
+
+@pytest.mark.parametrize("hit", [0.15, 0.3, 0.9])
+@pytest.mark.parametrize("burst_db", [50.0, 56.0])
+def test_bursts_of_the_own_transmitter_are_found_by_lost_frames(hit: float, burst_db: float) -> None:
+    """They leave the other frames, and so the mean SNR, as they were."""
+    model = Model(-89.0, 60.0, faded=0.08, hit=hit, burst_db=burst_db).run(120)
+    assert time_above(model, burst_db, 0) < 20
+    assert time_above(model, burst_db, 60) < 6
+    model.burst_db = math.inf
+    model.run(200)
+    assert model.control.gain_db == 60.0
+
+
+@pytest.mark.parametrize("faded", [0.08, 0.2, 0.6])
+def test_gain_stays_where_frames_are_lost_by_the_channel(faded: float) -> None:
+    model = Model(-89.0, 60.0, faded=faded).run(300)
+    assert time_above(model, 59.0, 0) > 0.8 * 300
+
+
+def test_a_few_frames_prove_nothing() -> None:
+    """Stations that look for each other send about once a second."""
+    gain = GainControl(60.0, 0.0, 60.0)
+    for second in range(1, 13):
+        gain.handle_frame(-20.0, 15.0, second * SECOND_NS, damaged=second % 4 == 0 and second < 5)
+    assert gain.gain_db == 60.0
 
 
 def test_weak_signal_is_found_within_the_readiness_of_a_run() -> None:

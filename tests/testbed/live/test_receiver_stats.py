@@ -53,7 +53,7 @@ def test_a_record_has_the_means_of_its_interval() -> None:
     stats = ReceiverStats("down", RATE_SPS, None)
     stats.handle_frame(frame(0, mode="bpsk", snr_db=10.0, evm_db=-20.0, cfo_hz=100.0, rssi_db=-20.0), Lost())
     stats.handle_frame(frame(1, snr_db=13.0, evm_db=-26.0, cfo_hz=-300.0, crc_ok=False), Lost())
-    stats.handle_frame(frame(4, snr_db=16.0, mode="qam16"), Lost())
+    assert stats.handle_frame(frame(4, snr_db=16.0, mode="qam16"), Lost()) == 2
     means = {"snr_db": 13.0, "evm_db": -23.0, "cfo_hz": -100.0, "rssi_dbfs": -20.0}
     assert stats.take_record(7) == recorded(PhyRecord, time_ns=7, link="down", per=3 / 5, mode="qam16", **means)
     # the gap to the frame before lies in the interval of the one after
@@ -96,7 +96,7 @@ def test_frames_lost_with_samples_are_unknown_and_later_times_hold(tmp_path: Pat
     """The device loses 3300 samples from sample 1600 on, and with them frames 2 to 4."""
     gaps = SampleGaps(RATE_SPS)
     gaps.handle(1600, (1600 + 3300) / RATE_SPS)
-    clock = Clock()
+    clock, missed = Clock(), {}
     with FrameTrace(tmp_path / "trace", link="up", producer="test") as trace:
         stats = ReceiverStats("up", RATE_SPS, trace, clock)
         stats.begin(STREAM_AT)
@@ -105,10 +105,11 @@ def test_frames_lost_with_samples_are_unknown_and_later_times_hold(tmp_path: Pat
             received = frame(number, sample=on_air - (3300 if number > 1 else 0))
             # the first frame of all is delivered soonest
             clock.now = STREAM_AT + (on_air + 500 + number) * US
-            stats.handle_frame(received, gaps.before(received.sample, received.sample + 500))
+            missed[number] = stats.handle_frame(received, gaps.before(received.sample, received.sample + 500))
     rows = read_trace(tmp_path / "trace")
     assert rows.outcome == [OK, OK, UNKNOWN, UNKNOWN, UNKNOWN, OK, MISSED, OK]
     assert rows.time_ns == [1000 * US * number for number in range(8)]
+    assert missed == {0: 0, 1: 0, 5: 0, 7: 1}
     assert (stats.corrupted, stats.missed) == (0, 1)
     assert stats.take_record(1).per == 1 / 5
 

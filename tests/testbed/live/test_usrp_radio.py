@@ -18,6 +18,7 @@ from flowgraphs.transceiver import DeviceCounters
 from linklayer.station_counts import Lateness
 from testbed.errors import FadelabError
 from testbed.live.media.on_air import check_phy
+from testbed.live.receiver_stats import ReceiverStats
 from testbed.live.usrp_radio import LEAD_NS, OnAirRadio, check_capacity, radio_delay_ns
 from testbed.paths import root
 from testbed.scenario.file import load
@@ -281,6 +282,17 @@ def test_weak_frames_raise_the_gain_and_a_loud_one_lowers_it() -> None:
     transceiver.heard.append(a_frame(2, rssi_db=HIGH_DBFS + 1))
     onair.receive()
     assert transceiver.rx.gain_db == pytest.approx(30.0 + 40.0 + 2 * TARGET_DBFS - HIGH_DBFS - 1)
+
+
+def test_gain_control_is_told_which_frames_are_lost() -> None:
+    given: list[dict[str, Any]] = []
+    onair, transceiver = radio(automatic_gain=True, stats=ReceiverStats("up", 1e6, None))
+    control: Any = SimpleNamespace(handle_frame=lambda *_, **lost: given.append(lost))
+    onair._gain = control
+    transceiver.heard.extend([a_frame(0), a_frame(1, crc_ok=False), a_frame(5)])
+    while onair.receive() is not None:
+        pass
+    assert [(lost["missed"], lost["damaged"]) for lost in given] == [(0, False), (0, True), (3, False)]
 
 
 def test_a_fixed_gain_stays() -> None:
