@@ -91,6 +91,19 @@ def test_time_stands_still_while_receivers_are_idle(bench: Bench) -> None:
     assert heard == pytest.approx(np.repeat([0.5, 0.0], [32_000, 8_000]), abs=1e-6)
 
 
+def test_send_that_waits_gives_up_soon_after_the_last_receiver_goes_idle(bench: Bench) -> None:
+    """It began to wait while one was active, so that it was ready to wait for half a minute."""
+    tx, rx = bench.radio("V1"), bench.radio("V2")
+    rx.start()
+    rx.collect(1_000)
+    tx.begin("send", np.zeros(2_000_000, np.complex64), end=False, timeout=0.1)
+    time.sleep(1.0)
+    rx.stop()
+    idle = time.monotonic()
+    assert tx.finish() < 2_000_000
+    assert time.monotonic() - idle < 15.0
+
+
 @pytest.mark.parametrize("bench", [1], indirect=True)
 def test_nothing_is_late_however_slow_a_transmitter_is(bench: Bench) -> None:
     tx, rx = bench.radio("V1"), bench.radio("V2", rx_gain=50.0)

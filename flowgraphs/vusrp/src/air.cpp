@@ -317,12 +317,20 @@ void Air::lead_at_least(std::int64_t ns) {
     header_->lead_ns = std::max(header_->lead_ns.load(), ns);
 }
 
-std::int64_t Air::patience_ns() const {
+bool Air::receiving() const {
     bool active = false;
     for (const Slot& slot : header_->slots) {
         for (const RxChannel& channel : slot.rx) active = active || channel.next_ns < kIdle;
     }
-    return active || !header_->received ? kPatience_ns : kPatienceWhileIdle_ns;
+    return active || !header_->received;
+}
+
+std::int64_t Patience::ends_ns() {
+    if (!air_.lockstep()) return begun_ns_;
+    const std::int64_t most_ns = begun_ns_ + kPatience_ns;
+    if (!air_.receiving()) return std::min(most_ns, receiving_ns_ + kPatienceWhileIdle_ns);
+    receiving_ns_ = monotonic_ns();
+    return most_ns;
 }
 
 Process Air::owner(const std::string& serial) {

@@ -94,8 +94,8 @@ public:
     void set_receiving(std::size_t channel, std::int64_t next_ns);
     // Lets receivers run ahead by so much at least.
     void lead_at_least(std::int64_t ns);
-    // How long to wait in lockstep for what others do, before it counts as a timeout.
-    std::int64_t patience_ns() const;
+    // In lockstep, whether time may go on: a receiver is active, or none has been yet.
+    bool receiving() const;
 
     // The slot that `join` claimed.
     std::size_t slot_index() const { return slot_; }
@@ -201,6 +201,22 @@ private:
     std::size_t slot_ = 0;
     bool claims_ = false;
     bool keeps_ = false;
+};
+
+// How long a call waits in lockstep for what others do, before it counts as a timeout. While all receivers are idle
+// time stands still, and the call waits for a shorter time from then on.
+class Patience {
+public:
+    explicit Patience(const Air& air) : air_(air) {}
+
+    std::int64_t begun_ns() const { return begun_ns_; }  // CLOCK_MONOTONIC, as all here
+    // The end of the wait as things are now; to be asked again whenever they have changed.
+    std::int64_t ends_ns();
+
+private:
+    const Air& air_;
+    const std::int64_t begun_ns_ = monotonic_ns();
+    std::int64_t receiving_ns_ = begun_ns_;  // a receiver was last seen active
 };
 
 // Throws AirError unless `name` can be that of an air or a device.

@@ -154,7 +154,7 @@ std::size_t RxStream::deliver(const buffs_type& buffs, std::size_t filled, std::
 // instead.
 bool RxStream::wait_for_samples(std::unique_lock<std::mutex>& lock, std::size_t wanted, std::int64_t timeout_ns) {
     Air& air = radio_->air();
-    const std::int64_t begun_ns = monotonic_ns();
+    Patience patience(air);
     for (;;) {
         if (radio_->unplugged()) {
             go_idle();
@@ -182,8 +182,8 @@ bool RxStream::wait_for_samples(std::unique_lock<std::mutex>& lock, std::size_t 
             packet_is_there = settled_ns >= least_ns;
             look_again_ns = air.look_again_ns(air.now_ns() + needed_ns - settled_ns);
         }
-        const std::int64_t patience_ns = active_ && air.lockstep() ? air.patience_ns() : 0;
-        const std::int64_t deadline_ns = begun_ns + std::max(timeout_ns, patience_ns);
+        const std::int64_t timeout_at_ns = patience.begun_ns() + timeout_ns;
+        const std::int64_t deadline_ns = active_ ? std::max(timeout_at_ns, patience.ends_ns()) : timeout_at_ns;
         if (monotonic_ns() >= deadline_ns) return packet_is_there;
         lock.unlock();
         wait(word, seen, std::min(look_again_ns, deadline_ns));

@@ -153,16 +153,16 @@ bool TxStream::wait_for_room(std::unique_lock<std::mutex>& lock, std::size_t pac
                              std::int64_t deadline_ns) {
     Air& air = radio_->air();
     Word& word = air.lockstep() ? air.header().events : changed_;
-    const std::int64_t begun_ns = monotonic_ns();
+    Patience patience(air);
     for (;;) {
         const std::uint32_t seen = word;
         report_locked();
         if (room_ns(packet) <= air.now_ns()) return true;
-        if (air.lockstep()) deadline_ns = std::max(deadline_ns, begun_ns + air.patience_ns());
-        if (monotonic_ns() >= deadline_ns) return false;
+        const std::int64_t ends_ns = std::max(deadline_ns, patience.ends_ns());
+        if (monotonic_ns() >= ends_ns) return false;
         const std::int64_t look_again_ns = air.look_again_ns(room_ns(std::min(left, kRoomAtOnce)));
         lock.unlock();
-        wait(word, seen, std::min(look_again_ns, deadline_ns));
+        wait(word, seen, std::min(look_again_ns, ends_ns));
         if (air.lockstep() && word == seen) air.reap();
         lock.lock();
     }
