@@ -1,9 +1,9 @@
 #include "medium/impairments.hpp"
 
 #include <algorithm>
-#include <cstring>
+#include <iterator>
 #include <stdexcept>
-#include <string>
+#include <tuple>
 
 #include "medium/random.hpp"
 
@@ -36,6 +36,20 @@ void validate(const Chain& chain) {
     }
 }
 
+// All members but the mask; a member too few or too many does not compile.
+auto members(const Chain& chain) {
+    const auto& [iq_gain, iq_phase, leakage, bits, spur_hz, spur, mask] = chain;
+    static_cast<void>(mask);
+    return std::tie(iq_gain, iq_phase, leakage, bits, spur_hz, spur);
+}
+
+auto members(const Impairments& impairments) {
+    const auto& [rx, tx, tolerance, warm_up_ppm, warm_up_s, walk, p1db, smoothness, ramp, lowest, highest, settling, slope,
+                 edge, wideband, isolation, hiccups_hz, hiccup_ms, unplug] = impairments;
+    return std::tie(rx, tx, tolerance, warm_up_ppm, warm_up_s, walk, p1db, smoothness, ramp, lowest, highest, settling,
+                    slope, edge, wideband, isolation, hiccups_hz, hiccup_ms, unplug);
+}
+
 }  // namespace
 
 void validate(const Impairments& impairments) {
@@ -64,13 +78,13 @@ void validate(const Impairments& impairments) {
     check(std::isfinite(one.unplug_s), "unplug_s must be a finite number");
 }
 
+bool operator==(const MaskPoint& a, const MaskPoint& b) { return a.hz == b.hz && a.dbc_hz == b.dbc_hz; }
+
 bool operator==(const Chain& a, const Chain& b) {
-    return std::memcmp(static_cast<const void*>(&a), &b, sizeof a) == 0;
+    return members(a) == members(b) && std::equal(std::begin(a.mask), std::end(a.mask), std::begin(b.mask));
 }
 
-bool operator==(const Impairments& a, const Impairments& b) {
-    return std::memcmp(static_cast<const void*>(&a), &b, sizeof a) == 0;
-}
+bool operator==(const Impairments& a, const Impairments& b) { return members(a) == members(b); }
 
 double noise_figure_db(const Impairments& impairments, double gain_db, double lowest_db, double highest_db) {
     const double range_db = highest_db - lowest_db;

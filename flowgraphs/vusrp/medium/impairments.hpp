@@ -65,6 +65,7 @@ static_assert(std::is_trivially_copyable_v<Impairments> && std::is_standard_layo
 // Throws std::invalid_argument, one line saying what is wrong.
 void validate(const Impairments& impairments);
 
+bool operator==(const MaskPoint& a, const MaskPoint& b);
 bool operator==(const Chain& a, const Chain& b);
 bool operator==(const Impairments& a, const Impairments& b);
 

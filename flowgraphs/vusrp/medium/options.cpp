@@ -1,9 +1,12 @@
 #include "medium/options.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <iterator>
 #include <stdexcept>
 #include <string>
+#include <tuple>
 
 namespace fadelab::medium {
 namespace {
@@ -18,7 +21,29 @@ void require_delay(double delay_ns, const std::string& name) {
     if (!(delay_ns >= 0.0 && delay_ns <= 1e9)) refuse(name + " must lie between 0 and 1e9 (one second)");
 }
 
+// All members but `reserved`; a member too few or too many does not compile.
+auto members(const Tap& tap) {
+    const auto& [delay, power, kind, reserved, k, doppler, los_doppler, phase] = tap;
+    static_cast<void>(reserved);
+    return std::tie(delay, power, kind, k, doppler, los_doppler, phase);
+}
+
+// All members but the arrays.
+auto members(const LinkOptions& options) {
+    const auto& [gain, delay, cfo, seed_salt, flags, n_taps, taps, series_path] = options;
+    static_cast<void>(taps);
+    static_cast<void>(series_path);
+    return std::tie(gain, delay, cfo, seed_salt, flags, n_taps);
+}
+
 }  // namespace
+
+bool operator==(const Tap& a, const Tap& b) { return members(a) == members(b); }
+
+bool operator==(const LinkOptions& a, const LinkOptions& b) {
+    return members(a) == members(b) && std::equal(std::begin(a.taps), std::end(a.taps), std::begin(b.taps)) &&
+           std::strncmp(a.series_path, b.series_path, kSeriesPathBytes) == 0;
+}
 
 void validate(const LinkOptions& options) {
     require_finite(options.gain_db, "gain_db");

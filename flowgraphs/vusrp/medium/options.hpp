@@ -45,6 +45,9 @@ struct LinkOptions {
 
 static_assert(std::is_trivially_copyable_v<LinkOptions> && std::is_standard_layout_v<LinkOptions>);
 
+bool operator==(const Tap& a, const Tap& b);
+bool operator==(const LinkOptions& a, const LinkOptions& b);
+
 // Throws std::invalid_argument, one line saying what is wrong, for options no path can be built from. Does not open the
 // series.
 void validate(const LinkOptions& options);

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
-#include <cstring>
 #include <stdexcept>
 #include <utility>
 
@@ -148,11 +147,9 @@ void Antenna::configure() {
             }
             wanders_ = wanders_ || transmitter.drift.has_value();
             // a series may have been written anew
-            const bool same = name == transmitter.name && link.series_path[0] == '\0' &&
-                              std::memcmp(&link, &transmitter.link, sizeof link) == 0;
-            if (same) continue;
+            if (name == transmitter.name && link.series_path[0] == '\0' && link == transmitter.link) continue;
             transmitter.name = name;
-            std::memcpy(&transmitter.link, &link, sizeof link);
+            transmitter.link = link;
             transmitter.paths.clear();
         }
     }

@@ -187,7 +187,7 @@ void Device::add_mboard() {
 }
 
 void Device::add_source(const std::string& kind, const std::string& first, const std::vector<std::string>& sources,
-                        std::function<void(const std::string&)> select) {
+                        const std::function<void(const std::string&)>& select) {
     _tree->create<std::vector<std::string>>(kMboard / (kind + "_source") / "options").set(sources);
     _tree->create<std::string>(kMboard / (kind + "_source") / "value")
         .set_coercer([this, kind, sources](const std::string& source) {
@@ -200,7 +200,7 @@ void Device::add_source(const std::string& kind, const std::string& first, const
             }
             return source;
         })
-        .add_coerced_subscriber(std::move(select))
+        .add_coerced_subscriber(select)
         .set(first);
 }
 

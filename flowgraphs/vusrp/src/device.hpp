@@ -42,7 +42,7 @@ private:
     void add_dboards();
     void add_sensor(const uhd::fs_path& path, const std::string& name);
     void add_source(const std::string& kind, const std::string& first, const std::vector<std::string>& sources,
-                    std::function<void(const std::string&)> select);
+                    const std::function<void(const std::string&)>& select);
     void add_front_end(bool tx, std::size_t channel);
     void add_gain(bool tx, std::size_t channel, const uhd::fs_path& path, const GainElement& element);
     void add_corrections(bool tx, std::size_t channel, const uhd::fs_path& path);
