@@ -73,14 +73,8 @@ class Coverage:
     samples: int
     #: intervals that there are
     shown: int
-    #: of these, the ones below the truth and above it
-    below: int
-    above: int
-
-    @property
-    def held(self) -> int:
-        """Intervals that contain the truth."""
-        return self.shown - self.below - self.above
+    #: of these, the ones that contain the truth
+    held: int
 
     def __str__(self) -> str:
         """Return it as a line of the benchmark."""
@@ -153,10 +147,8 @@ def _coverage(
     of: str, population: Population | Differences, size: int, samples: int, truth: float, found: Sequence[object]
 ) -> Coverage:
     shown = [each for each in found if isinstance(each, Interval)]
-    # values that are equal but for rounding are equal
-    room = 1e-12 * max(1.0, abs(truth))
-    below, above = (sum(each.high < truth - room for each in shown), sum(each.low > truth + room for each in shown))
-    return Coverage(of, population.name, population.discrete, size, samples, len(shown), below, above)
+    held = sum(each.side(truth) == 0 for each in shown)
+    return Coverage(of, population.name, population.discrete, size, samples, len(shown), held)
 
 
 def _runs(scheme: str, runs: int, workers: int) -> Values:

@@ -147,6 +147,4 @@ def level(probabilities: Sequence[float | None]) -> float:
 
 def side(interval: Interval | NoInterval) -> int:
     """Return on which side of 0 an interval is, 1 or -1; 0 for one that contains 0, and for none."""
-    if isinstance(interval, NoInterval):
-        return 0
-    return int(interval.low > 0) - int(interval.high < 0)
+    return 0 if isinstance(interval, NoInterval) else interval.side(0)

@@ -276,7 +276,9 @@ def probability(p: float) -> str:
 def _interval(interval: Interval | NoInterval, *, endless: str = "never") -> str:
     if isinstance(interval, NoInterval):
         return f"none: {interval.reason}"
-    return f"{number(interval.low, endless=endless)} to {number(interval.high, endless=endless)}"
+    above, below = "> " if interval.low_open else "", "< " if interval.high_open else ""
+    low, high = (number(end, endless=endless) for end in (interval.low, interval.high))
+    return f"{above}{low} to {below}{high}"
 
 
 #: below the tables of metrics

@@ -40,7 +40,7 @@ def check_metric(name: str) -> None:
 def bounds(name: str) -> tuple[float, float]:
     """Return the natural limits of a metric: all are 0 or more, and shares and truths are 1 at most."""
     last = name.rsplit(".", 1)[-1]
-    return 0.0, 1.0 if last in _SHARES else math.inf
+    return 0.0, 1.0 if last in _SHARES or last.endswith("_share") else math.inf
 
 
 def metric(summary: Mapping[str, Any], name: str) -> float | None:

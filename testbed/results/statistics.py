@@ -60,6 +60,15 @@ class Interval:
     high: float
     confidence: float
     method: str
+    #: whether the end itself is outside, as where many differences are equal
+    low_open: bool = False
+    high_open: bool = False
+
+    def side(self, value: float) -> int:
+        """Return 1 for an interval above a value, -1 for one below it, 0 for one that contains it."""
+        above = self.low > value or (self.low_open and self.low == value)
+        below = self.high < value or (self.high_open and self.high == value)
+        return int(above) - int(below)
 
     @property
     def half_width(self) -> float:
@@ -94,7 +103,8 @@ class Paired:
 
     Null hypothesis: each difference is as likely with the other sign. The statistic is Wilcoxon's, counted by Walsh
     averages, the means of every difference with itself and with every other. An average that equals the value under
-    test counts against rejection, so that ties make test and interval conservative, both alike.
+    test counts half on either side, against the distribution without ties, which is wider: ties make test and interval
+    conservative, both alike.
     """
 
     differences: tuple[float, ...]
@@ -121,19 +131,20 @@ class Paired:
         if not self.n:
             return None
         averages = _walsh_averages(self.differences)
-        fewer = min(int(np.sum(~(averages > 0))), int(np.sum(~(averages < 0))))
+        below, above = int(np.sum(averages < 0)), int(np.sum(averages > 0))
+        fewer = math.ceil(min(below, above) + (len(averages) - below - above) / 2)
         return min(1.0, 2 * float(_signed_ranks(self.n)[fewer]))
 
     def interval(self, alpha: float = ALPHA) -> Interval | NoInterval:
         """Return the interval of the shift at confidence 1 - alpha: it excludes 0 if and only if p is alpha at most."""
-        # as few averages on one side of a value reject it
-        rejecting = int(np.searchsorted(2 * _signed_ranks(self.n), alpha, side="right"))
-        if not rejecting:
+        # fewer averages on one side of a value reject it
+        needed = int(np.searchsorted(2 * _signed_ranks(self.n), alpha, side="right"))
+        if not needed:
             return NoInterval(f"n < {least_n('median', 1 - alpha)}")
         averages = _walsh_averages(self.differences)
-        low = np.sort(np.where(np.isnan(averages), -math.inf, averages))[rejecting - 1]
-        high = np.sort(np.where(np.isnan(averages), math.inf, averages))[-rejecting]
-        return Interval(float(low), float(high), 1 - alpha, METHODS["difference"])
+        low, low_open = _end(averages, needed)
+        high, high_open = _end(-averages, needed)
+        return Interval(low, -high, 1 - alpha, METHODS["difference"], low_open, high_open)
 
 
 def describe(values: Sequence[float], confidence: float = CONFIDENCE, bounds: Bounds = UNBOUNDED) -> Sample:
@@ -278,6 +289,17 @@ def _walsh_averages(differences: Sequence[float]) -> Floats:
     first, second = np.triu_indices(len(array))
     with np.errstate(invalid="ignore"):
         return array[first] / 2 + array[second] / 2
+
+
+def _end(averages: Floats, needed: int) -> tuple[float, bool]:
+    """Return the low end of the values that have so many averages below them, and whether it has fewer itself."""
+    known = np.sort(averages[~np.isnan(averages)])
+    undefined = (len(averages) - len(known)) / 2
+    place = math.floor(needed - 1 - undefined)
+    if place < 0:
+        return -math.inf, False
+    end = known[place]
+    return float(end), bool(np.sum(known < end) + np.sum(known == end) / 2 + undefined <= needed - 1)
 
 
 @cache

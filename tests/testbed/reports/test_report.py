@@ -115,8 +115,7 @@ def test_level_is_that_of_the_differences_found(probabilities: list[float | None
 def test_report_never_contradicts_itself(made: Path, tmp_path: Path) -> None:
     for each in judge(read_campaign(made)):
         assert isinstance(each.interval, Interval)
-        excludes = each.interval.low > 0 or each.interval.high < 0
-        assert excludes == (each.p is not None and each.p <= 0.05) == (each.verdict != "not shown")
+        assert (each.interval.side(0) != 0) == (each.p is not None and each.p <= 0.05) == (each.verdict != "not shown")
     [_, text] = write_report(read_campaign(made), tmp_path)
     assert "| 95 % interval |" in text.read_text()
     assert "of the median, interpolated order statistics, from 6 runs" in text.read_text()

@@ -135,7 +135,7 @@ def test_interval_excludes_0_if_and_only_if_the_test_rejects(differences: list[f
         assert pairs.p > alpha
     else:
         assert one.low <= one.high
-        assert (pairs.p <= alpha) == (one.low > 0 or one.high < 0)
+        assert (pairs.p <= alpha) == (one.side(0) != 0)
         if pairs.shift is not None:
             assert one.low <= pairs.shift <= one.high
 
@@ -156,12 +156,30 @@ def test_paired_test_is_wilcoxons_where_no_values_are_equal() -> None:
     assert paired(many, [0.0] * 600).p == pytest.approx(normal, rel=1e-6)
 
 
-def test_equal_pairs_count_against_a_difference() -> None:
-    # the null distribution's sums of 0 to 2 have 3 of 2^7 combinations; with a pair that is equal 1 is not below them
+def test_equal_pairs_count_half_on_either_side() -> None:
     assert paired([1.0, 2, 3, 4, 5, 6, 7], [0.0] * 7).p == 2 / 128
+    # half a rank is one: sums of 0 and 1 have two of 2^7 combinations
     assert paired([0.0, 2, 3, 4, 5, 6, 7], [0.0] * 7).p == 4 / 128
     same = paired([1.0, 2.0, 3.0], [1.0, 2.0, 3.0])
     assert (same.n, same.shift, same.p) == (3, 0.0, 1.0)
+    # ten pairs are equal, ten differ, all in one direction: the interval begins above 0
+    counts = paired([0.0] * 10 + [1.0] * 10, [0.0] * 20)
+    one = counts.interval()
+    assert isinstance(one, Interval)
+    assert (one.low, one.low_open, one.high, one.high_open) == (0.0, True, 1.0, True)
+    assert counts.p == pytest.approx(0.0027, abs=1e-4)
+    assert [one.side(value) for value in (0, 0.5, 1)] == [1, 0, -1]
+
+
+def test_rare_differences_of_one_sign_are_found() -> None:
+    up = paired([1.0] * 10 + [0.0] * 40, [0.0] * 50)
+    down = paired([0.0] * 50, [1.0] * 10 + [0.0] * 40)
+    assert up.p is not None
+    assert up.p == down.p
+    assert up.p < 0.05
+    assert (up.shift, down.shift) == (0.0, 0.0)
+    sides = [one.side(0) for each in (up, down) if isinstance(one := each.interval(), Interval)]
+    assert sides == [1, -1]
 
 
 def test_paired_test_without_pairs() -> None:
