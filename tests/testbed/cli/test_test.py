@@ -8,6 +8,7 @@ import pytest
 from testbed.cli.machine import sanitizers
 from testbed.cli.test import Results, Step, environment, run_steps, steps
 from testbed.paths import root
+from tests.harness.live_runs import Capture
 
 REPORT = """<?xml version="1.0" encoding="utf-8"?>
 <testsuites><testsuite name="pytest">
@@ -78,7 +79,46 @@ def test_both_parts_in_cpp_run_under_both_sanitizers_and_clang_tidy(monkeypatch:
     assert dict(sanitizers.commands(2))["clang-tidy native"] is None
 
 
-def test_a_step_that_fails_fails_the_run_and_hides_no_later_one(capfd: pytest.CaptureFixture[str]) -> None:
+def skipping(folder: Path, reason: str, count: int = 1) -> Step:
+    """A step whose report has skipped tests."""
+    case = f'<testcase classname="t" name="t" time="0"><skipped message="{reason}"/></testcase>'
+    report = folder / "report.xml"
+    report.write_text(f"<testsuites><testsuite>{case * count}</testsuite></testsuites>")
+    return Step("pytest", ("true",), report)
+
+
+@pytest.mark.parametrize(
+    ("reason", "count", "status"),
+    [
+        ("needs root and /dev/net/tun", 3, 1),
+        ("gr-ieee802-11 is not installed, and is in no package archive: docs/install.md", 33, 0),
+        # more than there are
+        ("gr-ieee802-11 is not installed, and is in no package archive: docs/install.md", 100, 1),
+        ("octets cannot be changed", 1, 0),
+    ],
+)
+def test_unexpected_skip_fails_in_ci(
+    reason: str, count: int, status: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: Capture
+) -> None:
+    step = skipping(tmp_path, reason, count)
+    monkeypatch.setenv("CI", "true")
+    assert run_steps([step]) == status
+    line = f"{count} test{'s' if count > 1 else ''} skipped: {reason}"
+    assert (line in capfd.readouterr().out) == bool(status)
+    monkeypatch.delenv("CI")
+    assert run_steps([step]) == 0
+    assert (line in capfd.readouterr().out) == bool(status)
+
+
+def test_tool_that_is_missing_fails_in_ci(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CI", "true")
+    assert run_steps([Step("lint x", None)]) == 1
+
+
+def test_a_step_that_fails_fails_the_run_and_hides_no_later_one(
+    monkeypatch: pytest.MonkeyPatch, capfd: Capture
+) -> None:
+    monkeypatch.delenv("CI", raising=False)
     chosen = [Step("good", ("true",)), Step("bad", ("false",)), Step("late", ("echo", "reached")), Step("lint x", None)]
     assert run_steps(chosen) == 1
     said = capfd.readouterr().out
