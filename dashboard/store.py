@@ -56,6 +56,7 @@ class Row:
     duration_s: float | None = None
     on_time: bool | None = None
     finished: bool = False
+    intact: bool | None = None
     #: whether it was changed by a control
     controlled: bool = False
     #: why it has no result, or the file that cannot be read; empty: no problem
@@ -279,7 +280,7 @@ _KINDS: dict[str, Any] = {
     **dict.fromkeys(("started", "scenario", "tier", "scheme", "tcp"), str),
     "seed": int,
     **dict.fromkeys(("goodput_bps", "throughput_bps", "duration_s"), _NUMBER),
-    **dict.fromkeys(("on_time", "finished"), bool),
+    **dict.fromkeys(("on_time", "finished", "intact"), bool),
 }
 
 

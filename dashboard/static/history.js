@@ -199,6 +199,7 @@ export class History {
 export function remarks(run) {
   const words = [];
   if (run.problem) words.push(run.problem);
+  if (run.intact === false) words.push("corrupt: what arrived is not what was sent");
   if (run.finished === false) words.push("cut short");
   if (run.on_time === false) words.push("late: not the channel's figures");
   if (run.controlled) words.push("changed by hand");

@@ -223,7 +223,12 @@ def _print_json(values: Mapping[str, Any]) -> None:
 def _state(row: Any) -> str:
     if row.problem:
         return str(row.problem)
-    marks = ("" if row.finished else "cut", "late" if row.on_time is False else "", "steered" if row.controlled else "")
+    marks = (
+        "corrupt" if row.intact is False else "",
+        "" if row.finished else "cut",
+        "late" if row.on_time is False else "",
+        "steered" if row.controlled else "",
+    )
     return ", ".join(mark for mark in marks if mark) or "whole"
 
 

@@ -96,6 +96,7 @@ def test_a_run_is_what_its_files_say(runs: Path) -> None:
         duration_s=8.0,
         on_time=True,
         finished=True,
+        intact=True,
         controlled=True,
     )
     assert not found["4-cut"].finished

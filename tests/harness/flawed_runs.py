@@ -30,6 +30,16 @@ POINTS: list[dict[str, Any]] = [
 ]
 
 
+def corrupt(patch: pytest.MonkeyPatch) -> None:
+    """Let the receiving host of workload `short` read an octet more than arrived."""
+    received = Short.received
+
+    def corrupted(self: Short, agent: Any, flow: str, index: int, result: Received) -> None:
+        received(self, agent, flow, index, replace(result, bytes=result.bytes + 1))
+
+    patch.setattr(Short, "received", corrupted)
+
+
 class _LateWorkers(InProcess):
     """Workers whose runs at the third point are late."""
 
@@ -48,12 +58,7 @@ class _LateWorkers(InProcess):
 
 def flawed(folder: Path, patch: pytest.MonkeyPatch, *, allow_late: bool = True, **changes: Any) -> Path:
     """Make the campaign, two runs of each point, and return its folder."""
-    received = Short.received
-
-    def corrupted(self: Short, agent: Any, flow: str, index: int, result: Received) -> None:
-        received(self, agent, flow, index, replace(result, bytes=result.bytes + 1))
-
-    patch.setattr(Short, "received", corrupted)
+    corrupt(patch)
     swept: dict[str, Any] = {"sweep": {"list": POINTS}, "seeds": {"count": 2}}
     with opened(folder / "out", campaign_file(folder, **{**swept, **changes})) as campaign:
         run_campaign(campaign, lambda: _LateWorkers(patch), allow_late=allow_late)

@@ -20,6 +20,7 @@ from testbed.run_hooks import RunHooks
 from testbed.scenario.schema import Scenario
 from testbed.steering import Steering
 from tests.harness.live_runs import left_behind
+from tests.harness.scenarios import FLOW, scenario, summary
 from tests.harness.steered import RecordingSink
 from tests.harness.waiting import wait_for
 from tests.hosts.harness import needs_network
@@ -135,3 +136,13 @@ def test_a_run_that_fails_is_a_complaint(
     wait_for(lambda: complaints)
     assert (complaints, recorder.outcomes) == (["the air is out"], [(None, "the air is out")])
     wait_for(lambda: starter.why_not() == "")
+
+
+def test_corrupt_run_is_complained_about(
+    starter: LiveRunStarter, complaints: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    corrupt = summary(intact=False, flows=(replace(FLOW, intact=False),))
+    monkeypatch.setattr("testbed.cli.dashboard.run_starter.run_once", lambda *args: corrupt)
+    starter._run(scenario())
+    [line] = complaints
+    assert "scenario sample, flow bulk: what arrived is not what was sent" in line

@@ -8,7 +8,9 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
+from dashboard.store import Row
 from testbed.cli import app
+from testbed.cli.runs import _state
 from testbed.results.store import RunFolder
 from testbed.scenario.schema import Scenario
 from tests.harness.live_runs import Capture, done, refused
@@ -100,3 +102,10 @@ def test_wrong_names_are_one_line_and_remove_nothing(three: Three, tmp_path: Pat
             refused(capsys, "runs", *args, "--out", tmp_path)
     refused(capsys, "runs", "list", "--out", tmp_path / "nowhere")
     assert set(three) <= {path.name for path in tmp_path.iterdir()}
+
+
+def test_state_of_a_run_names_its_flaws() -> None:
+    assert _state(Row("a", finished=True, intact=True, on_time=True)) == "whole"
+    assert (
+        _state(Row("a", finished=False, intact=False, on_time=False, controlled=True)) == "corrupt, cut, late, steered"
+    )
