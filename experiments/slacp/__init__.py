@@ -24,5 +24,6 @@ PAPER = Paper(
     plots=figures.draw,
     brief=("table[24]/*",),
     main_plots=("table2.png",),
+    variants={"literal": parameters.LITERAL},
     quick=Quick(replications=20),
 )

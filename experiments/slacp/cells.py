@@ -45,24 +45,22 @@ class Case(NamedTuple):
 
 def read() -> Iterator[Cell]:
     """Yield all cells."""
-    for case, figure, replications in _rows():
-        yield Cell(case.name, figure, replications, case=case)
+    for case, figure in _rows():
+        yield Cell(case.name, figure, parameters.REPLICATIONS, case=case)
 
 
-def _rows() -> Iterator[tuple[Case, Quartiles, int]]:
+def _rows() -> Iterator[tuple[Case, Quartiles]]:
     for row in reference(__file__, "table2"):
         case = Case(2, row["dama"], row["error_model"], row["tcp"], row["workload"], row["link_layer"])
         figure = Quartiles(_seconds(row["p25_s"]), _median(row), _seconds(row["p75_s"]))
-        # section 5: where it gives no quartiles it had five replications
-        counted = parameters.REDUCED_REPLICATIONS if figure.p25 is None else parameters.REPLICATIONS
-        yield case, figure, counted
+        yield case, figure
     for row in reference(__file__, "table3"):
         case = Case(3, "vbdc", row["error_model"], row["tcp"], row["transfer"], row["link_layer"])
-        yield case, Quartiles(None, _median(row), None), parameters.REPLICATIONS
+        yield case, Quartiles(None, _median(row), None)
     for row in reference(__file__, "table4"):
         case = Case(4, "vbdc", row["error_model"], row["tcp"], "1x1MB", "slacp")
         figure = Quartiles(_seconds(row["p25_s"]), _median(row), _seconds(row["p75_s"]))
-        yield case, figure, parameters.REPLICATIONS
+        yield case, figure
 
 
 def _median(row: dict[str, str]) -> float:

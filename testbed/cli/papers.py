@@ -131,15 +131,16 @@ def papers(
 
 
 def _compute_all(out: Path, replications: int | None, seed: int, workers: int, resume: bool) -> None:
-    """Compute each paper into a folder of its own; with `resume`, those that are not complete."""
-    from testbed.papers.folder import compute_into, read_manifest
+    """Compute each paper, and its variants, into folders of their own; with `resume`, those that are not complete."""
+    from testbed.papers.folder import compute_into, editions, read_manifest
     from testbed.papers.paper import PAPERS
     from testbed.papers.question import Question
 
     ensure_compiled()
-    for name, paper in PAPERS.items():
+    every = [(paper, *edition) for paper in PAPERS.values() for edition in editions(paper)]
+    for paper, name, settings in every:
         made = read_manifest(out / name) if resume else None
-        question = Question(paper, paper.cells, replications=replications, first_seed=seed)
+        question = Question(paper, paper.cells, replications=replications, first_seed=seed, settings=settings)
         if made is not None and made.question == question.digest():
             click.echo(f"{name}: complete since {made.ended}")
             continue

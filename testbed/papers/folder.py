@@ -13,7 +13,7 @@ import json
 import os
 import platform
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import groupby
@@ -85,6 +85,13 @@ def compute_into(
     files.append(folder / _MANIFEST)
     files[-1].write_text(json.dumps({name: getattr(made, name) for name in Manifest.__slots__}, indent=1) + "\n")
     return results, files
+
+
+def editions(paper: Paper) -> Iterator[tuple[str, Sequence[str]]]:
+    """Yield the name of the folder below `papers --all` and the settings, of a paper and of each of its variants."""
+    yield paper.name, ()
+    for variant, settings in paper.variants.items():
+        yield f"{paper.name}-{variant}", settings
 
 
 def read_manifest(folder: Path) -> Manifest | None:

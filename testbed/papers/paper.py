@@ -15,7 +15,7 @@ The rest is here: runs and their seeds (`computing.py`), scenarios (`runs.py`), 
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
@@ -78,6 +78,8 @@ class Paper:
     tables: Callable[[Results], Iterator[str]] = report.cells
     #: yields the plots that these cells permit, each with the name of its file
     plots: "Callable[[Results], Iterator[tuple[str, Figure]]]" = lambda results: iter(())
+    #: other sets of parameters that `papers --all` computes and docs/results.md scores, too: settings by a name
+    variants: Mapping[str, Sequence[str]] = field(default_factory=dict)
     #: the computation and the gates of `papers --quick`
     quick: Quick
     #: for docs/results.md: shell patterns of the cells in its tables, and its plots

@@ -12,12 +12,12 @@ no new runs.
 
 import math
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from testbed.papers import report
-from testbed.papers.folder import Manifest, read_manifest, read_results
+from testbed.papers.folder import Manifest, editions, read_manifest, read_results
 from testbed.papers.paper import PAPERS, Paper, chosen
 from testbed.papers.plots import save
 from testbed.papers.results import CellResult, PaperError, Results, quantile
@@ -35,6 +35,8 @@ class _Computed:
     paper: Paper
     results: Results
     manifest: Manifest
+    #: of its variants, by name
+    variants: Mapping[str, Results]
 
     @property
     def page(self) -> str:
@@ -54,11 +56,15 @@ def publish(folder: Path, target: Path, *, plots: bool = True) -> list[Path]:
     Raises PaperError where a paper is missing or incomplete.
     """
     computed = []
-    for name, paper in PAPERS.items():
-        manifest = read_manifest(folder / name)
-        if manifest is None:
-            raise PaperError(f"{folder / name}: is not complete: `papers --all --out {folder} --resume` goes on")
-        computed.append(_Computed(paper, read_results(folder / name, paper), manifest))
+    for paper in PAPERS.values():
+        manifests = []
+        for name, _ in editions(paper):
+            manifests.append(read_manifest(folder / name))
+            if manifests[-1] is None:
+                raise PaperError(f"{folder / name}: is not complete: `papers --all --out {folder} --resume` goes on")
+        results, *others = (read_results(folder / name, paper) for name, _ in editions(paper))
+        assert manifests[0] is not None
+        computed.append(_Computed(paper, results, manifests[0], dict(zip(paper.variants, others, strict=True))))
     (target / FOLDER).mkdir(parents=True, exist_ok=True)
     written = []
     for each in computed:
@@ -149,6 +155,7 @@ def _section(each: _Computed) -> Iterator[str]:
     yield f"What differs, and why: [{each.page}.md]({page}.md)."
     yield ""
     yield from report.findings(paper.findings(results), paper.headlines(results))
+    yield from _variants(each)
     compared = [result for result in results.cells if result.cell.paper.known]
     if compared:
         yield from ("", *_ratios(compared))
@@ -157,6 +164,21 @@ def _section(each: _Computed) -> Iterator[str]:
         yield from ("", *(_brief(line) for line in paper.tables(shown)))
     for name in paper.main_plots:
         yield from ("", f"![{name}]({page}-{name})")
+
+
+def _variants(each: _Computed) -> Iterator[str]:
+    """Yield the verdicts by each set of parameters, and the sets."""
+    if not each.variants:
+        return
+    sets = [each.paper.findings(results) for results in (each.results, *each.variants.values())]
+    yield from ("", "The same statements with other parameters, cases that hold and verdicts:", "")
+    rows = (
+        [same[0].statement.words, *(f"{found.hits} of {len(found.cases)}, {found.verdict}" for found in same)]
+        for same in zip(*sets, strict=True)
+    )
+    yield from report.table(["statement", "ours", *each.variants], rows)
+    for name, settings in each.paper.variants.items():
+        yield from ("", f"*{name}*: `{' '.join(f'--set {setting}' for setting in settings)}`.")
 
 
 def _ratios(compared: Sequence[CellResult]) -> Iterator[str]:

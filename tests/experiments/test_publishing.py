@@ -15,7 +15,7 @@ from testbed.papers.folder import compute_into, read_manifest, read_results
 from testbed.papers.question import Question
 from tests.experiments.made_up import PAPER
 
-BRIEF = replace(PAPER, brief=("table1/*",), notes=("A note.",))
+BRIEF = replace(PAPER, brief=("table1/*",), notes=("A note.",), variants={"again": ()})
 
 
 @pytest.fixture
@@ -23,7 +23,8 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The folder of `papers --all` with one paper."""
     for module in (papers, publishing):
         monkeypatch.setattr(module, "PAPERS", {"made-up": BRIEF})
-    compute_into(tmp_path / "made-up", Question(BRIEF, BRIEF.cells))
+    for name in ("made-up", "made-up-again"):
+        compute_into(tmp_path / name, Question(BRIEF, BRIEF.cells))
     return tmp_path
 
 
@@ -51,6 +52,10 @@ def test_pages_have_origin_findings_ratios_and_tables(folder: Path) -> None:
         assert word in text
     tallied = next(line for line in text.splitlines() if line.startswith("| medians near the paper's"))
     assert "of 5" in tallied
+    both = [line for line in text.splitlines() if line.startswith("| medians near the paper's")][1]
+    [ours, again] = both.split("|")[2:4]
+    assert ours == again
+    assert "of 5, " in ours
     assert "| `table1` |" in text
     # medians alone there, with quartiles behind
     assert " to 1" not in next(line for line in text.splitlines() if line.startswith("| `table1/a`"))
