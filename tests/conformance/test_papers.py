@@ -123,7 +123,7 @@ def test_findings_name_the_cells_that_are_off(paper: Paper) -> None:
     off = next(cell for cell in paper.cells if math.isfinite(cell.paper.median))
     results = made_up(paper)
     wrong = replace(
-        results, cells=tuple(r if r.cell != off else replace(r, samples=(Sample(0.1),)) for r in results.cells)
+        results, cells=tuple(r if r.cell != off else replace(r, samples=(Sample(0.1, COUNTS),)) for r in results.cells)
     )
     assert [f"{off.name} (0/1)"] in [list(finding.misses) for finding in paper.findings(wrong)]
 
