@@ -11,6 +11,11 @@ _FIGURES = (
     ("duration_s", "duration", "s"),
     ("retransmissions", "TCP retransmissions", ""),
     ("timeouts", "TCP timeouts", ""),
+    *(
+        (f"quality.{kind}.{place}_ms", f"{label}, {place}", "ms")
+        for kind, label in (("one_way", "delay one way"), ("round_trip", "round trip"), ("smoothed", "smoothed RTT"))
+        for place in ("p50", "p95", "p99")
+    ),
 )
 _LINK_FIGURES = (
     ("per", "frames the medium took", "%"),

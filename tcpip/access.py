@@ -179,7 +179,7 @@ def _is_signed(segment: Segment) -> bool:
 
 
 def _copy(segment: Segment, sack: tuple[SackBlock, ...], extra: tuple[Option, ...]) -> Segment:
-    return Segment(
+    copy = Segment(
         segment.flow,
         segment.seq,
         segment.ack,
@@ -194,6 +194,8 @@ def _copy(segment: Segment, sack: tuple[SackBlock, ...], extra: tuple[Option, ..
         segment.ecn,
         segment.number,
     )
+    copy.timed_at = segment.timed_at
+    return copy
 
 
 def _updated(checksum: int, before: int, after: int) -> int:

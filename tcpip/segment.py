@@ -99,7 +99,8 @@ class Segment(IpPacket):
     """One segment.
 
     `window` is the 16-bit field, unscaled. `length` is the payload's size; `payload` the octets, or None where only
-    the size counts. `number` is the IPv4 identification (0: not given).
+    the size counts. `number` is the IPv4 identification (0: not given). `timed_at` is for measurements in virtual time:
+    when a segment with data left its host; in an ACK the `timed_at` of the earliest data that it answers; -1: unknown.
     """
 
     __slots__ = (
@@ -112,6 +113,7 @@ class Segment(IpPacket):
         "sack",
         "seq",
         "syn",
+        "timed_at",
         "timestamps",
         "window",
     )
@@ -145,6 +147,7 @@ class Segment(IpPacket):
         self.extra = extra
         self.ecn = ecn
         self.number = number
+        self.timed_at = -1
         nbytes = HEADER_BYTES + length
         if sack or timestamps is not None or syn is not None or extra:
             nbytes += option_bytes(sack, timestamps, syn, extra)

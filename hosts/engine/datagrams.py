@@ -17,6 +17,7 @@ from typing import Final
 from mypy_extensions import mypyc_attr
 
 from hosts.engine.context import Context
+from hosts.engine.delays import Delays
 from hosts.engine.probe import FlowCounter
 from hosts.engine.results import UdpReceived, UdpSent
 
@@ -168,6 +169,7 @@ class UdpReceiver:
         self._highest = -1
         self._delay_sum_ns = 0
         self._delay_max_ns = 0
+        self._delays = Delays()
         self._first_ns: int | None = None
         self._last_ns: int | None = None
         #: whether `done` has been called
@@ -195,6 +197,7 @@ class UdpReceiver:
                 finished_ns=now,
                 delay_ms_mean=self._delay_sum_ns / packets / 1e6 if packets else None,
                 delay_ms_max=self._delay_max_ns / 1e6 if packets else None,
+                delays=self._delays.counts(),
                 error=reason,
             )
         )
@@ -208,6 +211,7 @@ class UdpReceiver:
         self._highest = max(self._highest, sequence)
         self._delay_sum_ns += delay_ns
         self._delay_max_ns = max(self._delay_max_ns, delay_ns)
+        self._delays.add(delay_ns)
         self._last_ns = self._context.time_ns
         if self._first_ns is None:
             self._first_ns = self._last_ns

@@ -111,6 +111,8 @@ class OwnSender(SendingEnd):
         address, port = transfer.address
         self._socket = stack.connect(config, int(IPv4Address(address)), port, _User(self), tap)
         self.connection = self._socket.connection
+        if self._socket.delays is not None:
+            self.delays = self._socket.delays
         if isinstance(context.probe, ConnectionProbe):
             context.probe.watch(transfer.flow, self.connection)
 
@@ -170,6 +172,8 @@ class OwnReceiver(ReceivingEnd):
         super().__init__(context, content, counter, done)
         self._socket = socket
         self._connection = socket.connection
+        if socket.delays is not None:
+            self.delays = socket.delays
 
     def handle(self, now: int) -> None:
         """React to an acknowledgement, to received data or to a timer of the connection."""

@@ -6,6 +6,8 @@ Times are ns since the run's start.
 from dataclasses import dataclass
 from typing import Literal
 
+from hosts.engine.delays import Counts
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Result:
@@ -26,6 +28,8 @@ class _Result:
 class _Sent(_Result):
     started_ns: int
     finished_ns: int
+    #: round trips of its packets, where both hosts have one virtual clock, and of probes
+    round_trips: Counts = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,6 +67,8 @@ class _Received(_Result):
     intact: bool | None = None
     #: octets read at the end of the flow's duration, where it has one
     bytes_at_duration: int | None = None
+    #: one-way delays of its packets; empty where they are not known
+    delays: Counts = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

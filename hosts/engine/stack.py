@@ -22,6 +22,7 @@ from mypy_extensions import mypyc_attr
 from typing_extensions import override
 
 from hosts.engine.clock import Alarm, Clock, Sleeper
+from hosts.engine.delays import Delays
 from hosts.engine.packets import Datagram, Deliver, Taker, taker
 from hosts.errors import HostError
 from hosts.tcp.config import TcpConfig
@@ -75,7 +76,8 @@ Accept = Callable[["Socket"], Application | None]
 class Socket(Taker, Sleeper):
     """A connection of a host, with its timer and application.
 
-    An application that calls `connection` outside `handle` must call `pump` afterwards.
+    An application that calls `connection` outside `handle` must call `pump` afterwards. `delays` has the delays of
+    the peer's data on their way here, and the round trips of the own data, where both stacks are `timed`.
     """
 
     def __init__(self, stack: "Stack", connection: Connection, flow: Flow, out: Taker) -> None:
@@ -85,22 +87,37 @@ class Socket(Taker, Sleeper):
         self._wake_at = _NEVER
         self.connection = connection
         self.application: Application | None = None
+        self.delays = Delays() if stack.timed else None
+        #: when the earliest data without an ACK left the peer; -1: there are none, or it is not known
+        self._answers = -1
 
     def pump(self) -> None:
         """Send the connection's segments, and set its wakeup."""
         connection, out, now = self.connection, self._out, self._clock.now
         segment = connection.poll_segment(now)
         while segment is not None:
+            if self.delays is not None:
+                self._time(segment, now)
             out.take(segment)
             segment = connection.poll_segment(now)
         self._arm(connection.next_deadline())
 
     def take(self, packet: Segment) -> None:
         now = self._clock.now
+        if self.delays is not None and packet.timed_at >= 0:
+            self.delays.add(now - packet.timed_at)
+            if packet.length and self._answers < 0:
+                self._answers = packet.timed_at
         self.connection.handle_segment(packet, now)
         if self.application is not None:
             self.application.handle(now)
         self.pump()
+
+    def _time(self, segment: Segment, now: int) -> None:
+        if segment.length:
+            segment.timed_at = now
+        elif self._answers >= 0:
+            segment.timed_at, self._answers = self._answers, -1
 
     def close(self) -> None:
         """Send the written data, then FIN."""
@@ -185,6 +202,8 @@ class Stack(Taker):
         self.address = address
         self.out = taker(send)
         self.shared = Shared()
+        #: whether connections made from now on take the delays of their packets
+        self.timed = False
         self._rng = rng
         self._random_ports = random_ports
         #: by the incoming direction; and the one that took the last packet, which mostly takes the next as well

@@ -21,6 +21,7 @@ from mypy_extensions import mypyc_attr
 
 from hosts.engine.content import Incoming
 from hosts.engine.context import Context
+from hosts.engine.delays import Delays
 from hosts.engine.probe import FlowCounter, TcpInfo
 from hosts.engine.results import TcpReceived, TcpSent
 
@@ -62,6 +63,8 @@ class SendingEnd(ABC):
         #: whether `done` has been called
         self.ended = False
         self._started_ns = context.time_ns
+        #: round trips of the packets, for a TCP that times them
+        self.delays = Delays()
         if transfer.end_at is not None:
             self._clock.at(transfer.end_at, self._handle_end)
 
@@ -128,6 +131,7 @@ class SendingEnd(ABC):
                 bytes_sent=info.bytes_sent,
                 retransmits=info.retransmits,
                 timeouts=info.timeouts or 0,
+                round_trips=self.delays.counts(),
                 error=error,
             )
         )
@@ -160,6 +164,8 @@ class ReceivingEnd(ABC):
         self._accepted_ns = context.time_ns
         self._first_ns: int | None = None
         self._last_ns: int | None = None
+        #: one-way delays of the packets, for a TCP that times them
+        self.delays = Delays()
         #: whether `done` has been called
         self.ended = False
         counter.start(context.time_ns)
@@ -195,6 +201,7 @@ class ReceivingEnd(ABC):
                 first_byte_ns=self._first_ns,
                 last_byte_ns=self._last_ns,
                 finished_ns=now,
+                delays=self.delays.counts(),
                 error=error,
             )
         )

@@ -44,6 +44,7 @@ def run(
 
     from testbed.observers import database_hooks, open_influx
     from testbed.results import show
+    from testbed.results.quality_table import quality_table
     from testbed.results.validity import require_valid
     from testbed.running import check_tier, run_once, unused
     from testbed.scenario.file import load
@@ -62,6 +63,7 @@ def run(
     if not json_:
         console = Console()
         console.print(show.table(summaries, f"{loaded.name}: TCP {loaded.tcps}, tier {loaded.tier}"))
+        console.print(quality_table(summaries))
         if (guesses := show.guesses(summaries)) is not None:
             console.print(guesses)
         for summary in summaries:

@@ -34,8 +34,11 @@ def from_model(folder: Path, plan: Plan, records: Mapping[str, Sequence[Mapping[
     except (OSError, ValueError):
         raise FadelabError(f"{folder}: has no result: the run failed, was stopped or goes on") from None
     watch = _Recorder(plan)
-    summary = Simulation(plan, watch=watch, begun=watch.begin).run()
+    summary = Simulation(plan, watch=watch, begun=watch.begin, timed=True).run()
     repeated = json.loads(json.dumps(replace(summary, folder=None).plain()))
+    if "quality" not in stored:
+        # of a version that did not have it
+        del repeated["quality"]
     if repeated != stored:
         wrong = next(key for key in repeated if repeated[key] != stored.get(key))
         raise FadelabError(

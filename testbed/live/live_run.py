@@ -14,6 +14,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 
 from common.sides import HOSTS, SIDES, STATIONS, Host, Side, other
+from hosts.engine.delays import Delays
 from hosts.engine.results import EndReport
 from hosts.engine.split_pairs import SplitCounters
 from hosts.kernel.bpf.eln import Eln, needs_eln
@@ -86,6 +87,8 @@ class _LiveRun:
         self._latest: dict[Side, StationReport] = {}
         self._finals: dict[Side, StationFinal] = {}
         self._split: SplitCounters | None = None
+        #: the senders' smoothed round-trip times, by flow
+        self._smoothed: dict[str, Delays] = {}
         self._progress = ProgressMeter(plan.workloads, show)
         self._epoch = 0
         self._stations: dict[Side, Child] = {}
@@ -259,6 +262,8 @@ class _LiveRun:
                 self._done.add(child.name)
             case TcpRecord() | FlowRecord():
                 self._progress.handle(message)
+                if isinstance(message, TcpRecord) and message.srtt_ms is not None:
+                    self._smoothed.setdefault(message.flow, Delays()).add(round(message.srtt_ms * 1e6))
                 self._sinks.write(message)
             case PhyRecord() | StationRecord():
                 self._sinks.write(message)
@@ -334,4 +339,5 @@ class _LiveRun:
                 side: summarize_access(record, self._counted_collisions(side), until_s)
                 for side, record in self._access.items()
             },
+            smoothed_us={flow: delays.counts() for flow, delays in self._smoothed.items()},
         )

@@ -58,7 +58,7 @@ def run_model(
         Sinks(hooks.sinks).begin(time.time_ns())
         traces = {side: stack.enter_context(_trace(plan, folder, side)) for side in SIDES if plan.trace}
         recorder = _Recorder(plan, sinks, show)
-        summary = Simulation(plan, recorder=recorder, traces=traces).run()
+        summary = Simulation(plan, recorder=recorder, traces=traces, timed=True).run()
     folder.finish(summary)
     return replace(summary, run=folder.name, folder=str(folder.path))
 
@@ -84,6 +84,7 @@ class Simulation:
     """One run, from the link coming up to the summary.
 
     `watch` gets the TCP segments and frames. `begun` is called at the run's time 0, with the network and the traffic.
+    `timed`: the result has the delays of TCP's packets.
     Raises FadelabError in one line for a plan that virtual time cannot fulfil.
     """
 
@@ -95,8 +96,10 @@ class Simulation:
         begun: Begun = lambda network, traffic: None,
         recorder: "_Recorder | None" = None,
         traces: Mapping[Side, FrameTrace] | None = None,
+        timed: bool = False,
     ) -> None:
         check_model(plan)
+        self._timed = timed
         self._plan = plan
         self._watch = watch
         self._begun = begun
@@ -124,6 +127,7 @@ class Simulation:
             ended=self._ended,
             emit=ignore if recorder is None else recorder.emit,
             watch=self._watch,
+            timed=self._timed,
         )
         self._traffic = traffic
         for work in plan.workloads:

@@ -27,6 +27,7 @@ class Traffic:
     """Runs `workloads` between the two `hosts`, with the TCP of each in `configs`, from `epoch` on (not in the past).
 
     `ended(report)` is called for each end of a transfer that is over, once `reports` has it; `emit` takes records.
+    `timed`: TCP's results have the delays of their packets.
     """
 
     def __init__(
@@ -40,6 +41,7 @@ class Traffic:
         ended: Callable[[EndReport], None],
         emit: Emit = ignore,
         watch: Watch | None = None,
+        timed: bool = False,
     ) -> None:
         self.reports: list[EndReport] = []
         self._ended = ended
@@ -47,6 +49,7 @@ class Traffic:
 
         def make(host: Host) -> Agent:
             stack = hosts[host]
+            stack.timed = timed
             context = Context(
                 clock=stack.clock, host=host, seed=seed, contents=numbers, probe=ConnectionProbe(host), emit=emit
             )

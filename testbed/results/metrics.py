@@ -10,6 +10,7 @@ from dataclasses import fields
 from typing import Any
 
 from common.sides import SIDES
+from testbed.results.quality import FlowQuality, Percentiles
 from testbed.results.summary import FlowSummary, LinkSummary, Summary
 
 #: metrics of a flow, and of the summary, that only the end of the transfers tells
@@ -17,7 +18,8 @@ _ENDS = ("duration_s", "end_s")
 #: metrics that are a share of 1, or true (1) or false (0)
 _SHARES = {"per", "residual_per", "on_time", "finished", "intact", "end_to_end_acks"}
 #: parts of a summary that are not numbers of their own
-_PARTS = ("flows", "link", "split", "confusion", "folder", "run")
+_PARTS = ("flows", "link", "split", "confusion", "folder", "run", "access", "quality")
+_DELAYS = [field.name for field in fields(FlowQuality)]
 
 
 def check_metric(name: str) -> None:
@@ -29,11 +31,14 @@ def check_metric(name: str) -> None:
         known, last = [field.name for field in fields(FlowSummary)], rest[1]
     elif head == "split" and len(rest) == 1:
         return
+    elif head == "quality" and len(rest) in (2, 4) and rest[-2] in _DELAYS and rest[0] in (rest[-2], "flows"):
+        known, last = [field.name for field in fields(Percentiles)], rest[-1]
     else:
         known, last = [field.name for field in fields(Summary) if field.name not in _PARTS], name
     if last not in known:
         raise ValueError(
-            f"no metric {name!r}: choose from {', '.join(known)}, or link.up.NAME, link.down.NAME, flows.0.NAME"
+            f"no metric {name!r}: choose from {', '.join(known)}, or link.up.NAME, link.down.NAME, flows.0.NAME, "
+            "quality.one_way.p99_ms, quality.flows.FLOW.round_trip.p50_ms"
         )
 
 

@@ -14,6 +14,7 @@ from types import MappingProxyType
 from typing import Any
 
 from common.sides import SIDES, Side, other
+from hosts.engine.delays import Counts
 from hosts.engine.results import EndReport, Received, Sent, TcpSent
 from hosts.engine.split_pairs import SplitCounters
 from hosts.workloads import Workload
@@ -21,6 +22,7 @@ from linklayer.schemes import SCHEMES
 from linklayer.station_counts import StationCounts, StationFinal, StationReport
 from telemetry.records import AccessRecord, LinkRecord
 from testbed.results.ground_truth import Confusion
+from testbed.results.quality import Quality, assess
 from testbed.scenario.run_plan import Plan
 
 
@@ -128,6 +130,8 @@ class Summary:
     folder: str | None = None
     #: by the side that a station sends on, where both share a carrier
     access: Mapping[str, AccessSummary] = field(default_factory=dict)
+    #: delays under load
+    quality: Quality = field(default_factory=Quality)
 
     def plain(self) -> dict[str, Any]:
         """Return the fields as plain data; `access` only where stations share a carrier."""
@@ -156,12 +160,14 @@ def summarize(
     split: SplitCounters | None = None,
     confusion: Confusion | None = MappingProxyType({}),
     access: Mapping[str, AccessSummary] = MappingProxyType({}),
+    smoothed_us: Mapping[str, Counts] = MappingProxyType({}),
 ) -> Summary:
     """Join the reports of a run that went on until `until_s`.
 
     `finals`: the stations' last reports, by the side they transmit on. `sent_bits`: the bits they had sent, over time
     (s). `split`: counters of the splitting base station, or null. `confusion`: per filter, how its guesses compare with
-    the true cause of each loss. `access`: the channel accesses by side, on a shared carrier.
+    the true cause of each loss. `access`: the channel accesses by side, on a shared carrier. `smoothed_us`: by flow,
+    the smoothed round-trip times of a real-time run's records.
     """
     workloads = plan.workloads
     by_flow: dict[str, list[EndReport]] = {flow: [] for work in workloads for flow in work.ports().values()}
@@ -209,6 +215,7 @@ def summarize(
         confusion=None if confusion is None else {name: confusion[name] for name in sorted(confusion)},
         folder=folder,
         access=dict(access),
+        quality=assess(workloads, reports, main=main, end_to_end=plan.split is None, smoothed_us=smoothed_us),
     )
 
 
