@@ -21,6 +21,9 @@ from testbed.model.bulk_flows import BulkFlows, BulkFlowsConfig
 from testbed.model.topologies import DumbbellConfig
 from testbed.papers.results import Job, PaperError, Sample
 
+#: options of RED, each a parameter
+_RED = ("min_packets", "max_packets", "max_p", "weight", "gentle", "mark_above")
+
 #: values of parameters.NETWORK by key
 Values = tuple[tuple[str, Any], ...]
 
@@ -41,12 +44,22 @@ def values(settings: Sequence[str]) -> Values:
             value = json.loads(text)
         except ValueError:
             value = None
-        if type(value) not in (int, type(found[key])) or not 0 < value < 1e12:
-            raise PaperError(f"--set {setting}: {key} takes a number above 0, as {found[key]}")
-        found[key] = type(found[key])(value)
+        found[key] = _like(found[key], value, setting, 0 if key in parameters.MAY_BE_0 else 1e-12)
     if not found["red_min_packets"] <= found["red_max_packets"]:
         raise PaperError("--set red_min_packets: red_max_packets at most")
     return tuple(found.items())
+
+
+def _like(default: Any, value: Any, setting: str, least: float) -> Any:
+    """Return a value of the default's type. Raises PaperError in one line."""
+    key = setting.partition("=")[0]
+    if isinstance(default, bool):
+        if not isinstance(value, bool):
+            raise PaperError(f"--set {setting}: {key} takes true or false")
+        return value
+    if type(value) not in (int, type(default)) or not least <= value < 1e12:
+        raise PaperError(f"--set {setting}: {key} takes a number {'from' if not least else 'above'} 0, as {default}")
+    return type(default)(value)
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +69,8 @@ class Run:
     scheme: str
     per_pct: int
     network: Values
+    #: other values of options of its TCP, by name
+    tcp: Values = ()
 
     def flows(self, seed: int) -> BulkFlows:
         """Return the flows of a replication, ready to be run."""
@@ -63,7 +78,13 @@ class Run:
         link = parameters.LINKS.get(self.scheme)
         config = BulkFlowsConfig(
             profile=parameters.TCP[self.scheme],
+            tcp={
+                "delayed_ack_ns": round(MS * values["delayed_ack_ms"]),
+                "min_rto_ns": round(MS * values["min_rto_ms"]),
+                **dict(self.tcp),
+            },
             per=per,
+            loses_acks=values["lossy_acks"],
             link=None if link is None else link(per),
             stagger_ns=round(MS * values["stagger_ms"]),
             dumbbell=DumbbellConfig(
@@ -71,13 +92,13 @@ class Run:
                 bottleneck_bps=round(1e6 * values["bottleneck_mbps"]),
                 bottleneck_delay_ns=round(MS * values["delay_ms"]),
                 access_bps=round(1e6 * values["access_mbps"]),
+                access_delay_ns=round(MS * values["access_delay_ms"]),
             ),
             segment_bytes=values["segment_bytes"],
             receive_buffer_bytes=values["receive_buffer_bytes"],
             red=RedOptions(
-                **{name: values[f"red_{name}"] for name in ("min_packets", "max_packets", "max_p", "weight")},
+                **{name: values[f"red_{name}"] for name in _RED},
                 limit_packets=values["queue_packets"],
-                mark_above=True,
             ),
         )
         return BulkFlows(config, seed)

@@ -16,27 +16,37 @@ NETWORK: tuple[Parameter, ...] = (
     Parameter("flows", 10, "paper", ""),
     Parameter("bottleneck_mbps", 10.0, "paper", ""),
     Parameter("delay_ms", 20.0, "paper", "one way"),
-    Parameter("segment_bytes", 500, "paper", "500-byte packets, read as 500 octets of data"),
+    Parameter("segment_bytes", 1000, "ours", "ns-2's default"),
     Parameter("queue_packets", 500, "paper", "RED that marks"),
     Parameter("red_min_packets", 75, "paper", ""),
-    Parameter("red_max_packets", 225, "paper", "above it RED still marks"),
+    Parameter("red_max_packets", 225, "paper", ""),
+    Parameter("red_gentle", True, "ours", "ns-2's default"),
+    Parameter("red_mark_above", True, "ours", "ns-2's RED marks"),
     Parameter("red_max_p", 0.1, "ours", "ns-2's default"),
     Parameter("red_weight", 0.002, "ours", "ns-2's default"),
-    Parameter("access_mbps", 100.0, "ours", "no bottleneck; without delay"),
+    Parameter("access_mbps", 100.0, "ours", "no bottleneck"),
+    Parameter("access_delay_ms", 20.0, "ours", ""),
+    Parameter("delayed_ack_ms", 0.0, "ours", "ns-2's sink"),
+    Parameter("lossy_acks", False, "ours", ""),
+    Parameter("min_rto_ms", 1000.0, "ours", "ns-2's default"),
     Parameter("receive_buffer_bytes", 1_048_576, "ours", "never the limit"),
     Parameter("stagger_ms", 10.0, "ours", "the flows start one after another"),
 )
 
+#: parameters that may be 0
+MAY_BE_0 = frozenset({"access_delay_ms", "delayed_ack_ms"})
+
 #: schemes, and the hosts' TCP (hosts/tcp/profiles/); no timestamps, as in ns-2
 TCP: Mapping[str, str] = {
-    "sack": "sack-ecn",
-    "lt-ecn": "lt-ecn",
-    "lt-mss": "lt-mss",
-    "lt-proactive": "lt-proactive",
-    "lt-reactive": "lt-reactive",
+    "sack": "sack-2005",
+    "lt-ecn-2005": "lt-ecn-2005",
+    "lt-mss-2005": "lt-mss-2005",
+    "lt-proactive-2005": "lt-proactive-2005",
+    "lt-reactive-2005": "lt-reactive-2005",
+    "lt-tcp-2005": "lt-tcp-2005",
+    "ll-hybrid": "sack-2005",
+    "ll-fec": "sack-2005",
     "lt-tcp": "lt-tcp",
-    "ll-hybrid": "sack-ecn",
-    "ll-fec": "sack-ecn",
 }
 
 
@@ -58,7 +68,7 @@ def _hybrid(per: float) -> RadioLinkConfig:
     """
     return RadioLinkConfig(
         scheme="hybrid",
-        options={"fragments": 10, "data_fragments": 9, "retries": 3, "combine": False, "resend_after_ms": 20},
+        options={"fragments": 10, "data_fragments": 9, "retries": 3, "combine": False, "resend_after_ms": 60},
     )
 
 
@@ -67,11 +77,11 @@ LINKS: Mapping[str, Callable[[float], RadioLinkConfig]] = {"ll-hybrid": _hybrid,
 
 #: the component study: each scheme adds a part to the one named
 ADDS_TO: Mapping[str, str] = {
-    "lt-ecn": "sack",
-    "lt-mss": "lt-ecn",
-    "lt-proactive": "lt-mss",
-    "lt-reactive": "lt-mss",
-    "lt-tcp": "lt-proactive",
+    "lt-ecn-2005": "sack",
+    "lt-mss-2005": "lt-ecn-2005",
+    "lt-proactive-2005": "lt-mss-2005",
+    "lt-reactive-2005": "lt-mss-2005",
+    "lt-tcp-2005": "lt-proactive-2005",
 }
 #: its PER
 COMPONENTS_PER_PCT = 10

@@ -67,7 +67,7 @@ class Handshake:
         if self._asks_for_fec and sender.sack and permits_lt(segment):
             receiver.open_decoder()
             mss -= FEC_HEADER_BYTES
-        sender.smss = sender.full_smss = mss
+        sender.smss = sender.full_smss = sender.unit = mss
         if config.window_scaling and options.window_scale is not None:
             self._scales = True
             sender.window_scale = min(options.window_scale, MAX_WINDOW_SCALE)

@@ -92,6 +92,29 @@ class LtOptions:
     reactive_fec: bool = False
     #: least probability that a block is decoded without reactive segments, at the estimated erasure rate
     fec_confidence: Annotated[float, Gt(0), Lt(1)] = 0.5
+    #: redundancy at most, as a share of a block's segments
+    most_redundancy: Annotated[float, Gt(0), Le(1)] = 1.0
+
+    # ours: the paper has none of these (docs/lt-tcp.md says what each brings)
+
+    #: the window goes on growing while a loss that is no congestion is repaired
+    grow_in_recovery: bool = True
+    #: CWR goes on all new data until some of that is acknowledged; else on the first segment
+    repeat_cwr: bool = True
+    #: the window grows by full segments, whatever their present size
+    grow_by_full_segments: bool = True
+    #: holes of a block are not lost before its proactive segments had their chance
+    wait_for_fec: bool = True
+    #: segments that arrive behind a hole make room in the window at once
+    room_for_received: bool = True
+    #: reactive segments are as many as missing symbols need at the estimated rate; else each duplicate ACK permits R
+    count_repairs: bool = True
+    #: the receiver's report says how many symbols are missing; else SACK's holes do
+    count_by_report: bool = True
+    #: the count begins anew when the segments sent have left the network, and a timeout begins one, too
+    repair_again: bool = True
+    #: a window without losses lowers the estimate
+    forget_losses: bool = True
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -120,6 +143,10 @@ class TimerOptions:
     min_rto_ns: _Duration = 1 * SECOND
     #: RFC 6298 section 2.5
     max_rto_ns: _Duration = 60 * SECOND
+    #: one segment after the other is timed, as in 4.4BSD and ns-2; else each
+    time_one: bool = False
+    #: doublings of the RTO in a row at most (ns-2: 6)
+    max_doublings: Annotated[int, Ge(1), Le(64)] = 64
     #: G of RFC 6298: the least the variance term of the RTO can be
     granularity_ns: _NotNegative = 1 * MS
     #: the timers and the round-trip times are 4.4BSD's, in ticks of this clock (`bsd.py`); 0: exact

@@ -21,6 +21,7 @@ class RtoEstimator:
         self._min_ns = options.min_rto_ns
         self._max_ns = options.max_rto_ns
         self._granularity_ns = options.granularity_ns
+        self._max_doublings = options.max_doublings
         #: None before the first sample
         self.srtt_ns: int | None = None
         self.rttvar_ns = 0
@@ -62,7 +63,7 @@ class RtoEstimator:
 
     def back_off(self) -> None:
         """Double the timeout (5.5)."""
-        if self._rto_ns << self._backoff < self._max_ns:
+        if self._backoff < self._max_doublings and self._rto_ns << self._backoff < self._max_ns:
             self._backoff += 1
 
     def restart(self, rto_ns: int) -> None:

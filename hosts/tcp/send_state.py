@@ -42,17 +42,20 @@ class SendState:
         "fec_octets",
         "full_smss",
         "growth",
+        "grows_in_recovery",
         "limited",
         "loss",
         "max",
         "nxt",
         "recovery",
         "repairable",
+        "repeats_cwr",
         "resent",
         "rto",
         "sack",
         "smss",
         "una",
+        "unit",
         "window",
     )
 
@@ -67,8 +70,8 @@ class SendState:
         #: whether the FIN follows the buffer's end
         self.closing = False
         self.una = self.nxt = self.max = first
-        #: data octets of a full segment; and of the largest one, by which the window grows
-        self.smss = self.full_smss = mss
+        #: data octets of a full segment; of the largest one; and those by which the window grows
+        self.smss = self.full_smss = self.unit = mss
         #: octets the congestion window may be exceeded by (limited transmit)
         self.limited = 0
         #: the peer's window
@@ -83,8 +86,9 @@ class SendState:
         #: no second reduction by ECN before this is acknowledged, and whether CWR is still to be sent
         self._ecn_recover = first
         self.cwr_due = False
-        #: ECN was agreed, and losses are no congestion
-        self.ecn_only = False
+        #: ECN was agreed, and losses are no congestion; then also: the window grows while they are repaired, and CWR is
+        #: repeated
+        self.ecn_only = self.grows_in_recovery = self.repeats_cwr = False
         #: octets of FEC segments in the network, which fill the window, too
         self.fec_octets = 0
         #: holes at or above this octet may yet be repaired by FEC segments under way: they are not lost
@@ -116,10 +120,10 @@ class SendState:
         return ssthresh
 
     def handle_cwr_sent(self) -> None:
-        """CWR goes out. Where losses are no congestion it goes on all new data until some of that is acknowledged: a
-        peer that missed it would go on to echo, and the window would be reduced again.
+        """CWR goes out. Where it is repeated it goes on all new data until some of that is acknowledged: a peer that
+        missed it would go on to echo, and the window would be reduced again.
         """
-        self.cwr_due = self.ecn_only and self.una <= self._ecn_recover
+        self.cwr_due = self.repeats_cwr and self.una <= self._ecn_recover
 
     def note_reduction(self) -> None:
         """Note a reduction of the window: the next new data carries CWR, and ECN echoes until then belong to it."""

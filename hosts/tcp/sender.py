@@ -96,6 +96,8 @@ class Sender(SendState):
         """Begin to send: the handshake is complete, and its options are set; `fec`: the peer understands FEC."""
         config, smss = self._config, self.smss
         self.ecn_only = config.lt.ecn_only and self.ecn
+        self.grows_in_recovery = self.ecn_only and config.lt.grow_in_recovery
+        self.repeats_cwr = self.ecn_only and config.lt.repeat_cwr
         if config.lt.adaptive_mss or fec:
             self.protection = Protection(self, config.lt, fec)
         # RFC 5681 section 3.1: a lost SYN makes IW one segment

@@ -26,7 +26,7 @@ class RoundTrips:
         self._rto = rto
         #: agreed in the handshake
         self.timestamps = False
-        self._one_timed = options.tick_ns > 0
+        self._one_timed = options.time_one or options.tick_ns > 0
         #: first transmissions not yet acknowledged: the octet behind each, and the time of each
         self._ends: list[int] = []
         self._sent_at: list[int] = []

@@ -1,7 +1,8 @@
 """Bulk flows over a dumbbell with RED at its bottleneck and independent losses at its last hops (LT-TCP section IV)."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Final
+from typing import Any, Final
 
 from channel.errors.bernoulli import Bernoulli
 from common.units import MS, SECOND
@@ -24,6 +25,8 @@ class BulkFlowsConfig:
 
     #: of our own TCP
     profile: str
+    #: other values of its options, by their names
+    tcp: Mapping[str, Any] = field(default_factory=dict)
     segment_bytes: int = 500
     receive_buffer_bytes: int = 1 << 20
     #: the flows start one after another
@@ -31,6 +34,8 @@ class BulkFlowsConfig:
     dumbbell: DumbbellConfig = field(default_factory=DumbbellConfig)
     #: of each last hop, for data
     per: float = 0.0
+    #: and for ACKs, too
+    loses_acks: bool = False
     #: last hops that are radio links
     link: RadioLinkConfig | None = None
     red: RedOptions
@@ -50,17 +55,19 @@ class BulkFlows:
         packet_ns = 8 * packet_bytes * SECOND // dumbbell.bottleneck_bps
         self.queue = Red(config.red, QueueContext(rng=make_rng(seed, "red"), packet_time_ns=packet_ns))
         self._errors = [Bernoulli(config.per, make_rng(seed, "last hop", str(i))) for i in range(dumbbell.pairs)]
+        back = [Bernoulli(config.per, make_rng(seed, "last hop", str(i), "up")) for i in range(dumbbell.pairs)]
         self.network = Dumbbell(
             self.clock,
             dumbbell,
             seed=seed,
             queue=self.queue,
             last_hop=self._errors.__getitem__,
+            last_hop_back=back.__getitem__ if config.loses_acks else None,
             link=None if config.link is None else replace(config.link, mtu_bytes=packet_bytes),
         )
         # no timestamps, as in ns-2
         tcp = USER_PROFILES[config.profile].config.but(
-            mss=config.segment_bytes, timestamps=False, receive_buffer=config.receive_buffer_bytes
+            mss=config.segment_bytes, timestamps=False, receive_buffer=config.receive_buffer_bytes, **config.tcp
         )
         starts_ns = [config.stagger_ns * i for i in range(dumbbell.pairs)]
         self.senders, self.counters = self.network.send_bulk(tcp, starts_ns)

@@ -11,6 +11,7 @@ from hosts.engine.probe import FlowCounter
 from hosts.engine.stack import Stack
 from hosts.tcp.config import TcpConfig
 from linklayer.queues import Queue
+from common.sides import Side
 from testbed.model.radio_link import RadioLink, RadioLinkConfig, make_radio_link
 from testbed.model.transfers import receive, send
 from testbed.model.virtual_clock import VirtualClock
@@ -42,7 +43,7 @@ class Dumbbell:
         sources -- access -- router -- bottleneck, `queue` -- router -- access, `last_hop` -- sinks
 
     `queue` is the queue of the bottleneck for data; all other queues have no limit. `last_hop(i)` makes the error model
-    of the wire to sink i, for data only; no ACK is lost. With `link` the last hop is a radio link of that scheme, with
+    of the wire to sink i, for data; `last_hop_back(i)` that of its ACKs, without which none is lost. With `link` the last hop is a radio link of that scheme, with
     the access wires' rate and delay, and `last_hop` decides the fates of its frames.
     """
 
@@ -54,6 +55,7 @@ class Dumbbell:
         seed: int,
         queue: Queue,
         last_hop: Callable[[int], ErrorModel] | None = None,
+        last_hop_back: Callable[[int], ErrorModel] | None = None,
         link: RadioLinkConfig | None = None,
     ) -> None:
         self.clock = clock
@@ -71,26 +73,30 @@ class Dumbbell:
             source = Stack(clock, _SOURCES + i, access(self.bottleneck), make_rng(seed, "iss", "source", str(i)))
             to_sources.routes[source.address] = access(source)
             errors = None if last_hop is None else last_hop(i)
+            errors_back = None if last_hop_back is None else last_hop_back(i)
             rng = make_rng(seed, "iss", "sink", str(i))
             if link is None:
-                sink = Stack(clock, _SINKS + i, access(self.bottleneck_back), rng)
+                sink = Stack(clock, _SINKS + i, access(self.bottleneck_back, errors=errors_back), rng)
                 to_sinks.routes[sink.address] = access(sink, errors=errors)
             else:
-                radio = self._radio_link(i, link, errors)
+                radio = self._radio_link(i, link, errors, errors_back)
                 sink = Stack(clock, _SINKS + i, radio.stations["up"], rng)
                 to_sinks.routes[sink.address] = radio.stations["down"]
                 self.links.append(radio)
             self.sources.append(source)
             self.sinks.append(sink)
 
-    def _radio_link(self, i: int, link: RadioLinkConfig, errors: ErrorModel | None) -> RadioLink:
+    def _radio_link(
+        self, i: int, link: RadioLinkConfig, down: ErrorModel | None, up: ErrorModel | None
+    ) -> RadioLink:
         config = self._config
+        errors: dict[Side, ErrorModel | None] = {"down": down, "up": up}
         return make_radio_link(
             self.clock,
             replace(link, rate_bps=config.access_bps, propagation_ns=config.access_delay_ns),
             seed=self._seed,
             deliver={"down": lambda packet: self.sinks[i].take(packet), "up": self.bottleneck_back},
-            errors={} if errors is None else {"down": errors},
+            errors={side: model for side, model in errors.items() if model is not None},
             name=f"last hop/{i}",
         )
 

@@ -27,7 +27,7 @@ class PerAck(Growth):
         self._halve_window = options.halve_window
 
     def handle_ack(self, acked: int, now: int) -> None:
-        cwnd, smss = self.cwnd, self._sender.full_smss
+        cwnd, smss = self.cwnd, self._sender.unit
         if cwnd < self.ssthresh:
             self.cwnd = cwnd + (acked if acked < smss else smss)
         else:
@@ -36,7 +36,7 @@ class PerAck(Growth):
     def threshold(self, flight: int) -> int:
         """Return half of the octets under way (equation 4); 4.4BSD: half of the window, in whole segments."""
         sender = self._sender
-        whole = 2 * sender.full_smss
+        whole = 2 * sender.unit
         if self._halve_window:
             flight = min(self.cwnd, sender.window) // whole * whole
         return max(flight // 2, whole)
@@ -56,7 +56,7 @@ class PerOctet(PerAck):
         self._counted = 0
 
     def handle_ack(self, acked: int, now: int) -> None:
-        cwnd, smss = self.cwnd, self._sender.full_smss
+        cwnd, smss = self.cwnd, self._sender.unit
         if cwnd < self.ssthresh:
             self.cwnd = cwnd + min(acked, 2 * smss)
             return
@@ -80,7 +80,7 @@ class Bsd(PerAck):
         self._slow_start_at_ssthresh = options.slow_start_at_ssthresh
 
     def handle_ack(self, acked: int, now: int) -> None:
-        cwnd, smss = self.cwnd, self._sender.full_smss
+        cwnd, smss = self.cwnd, self._sender.unit
         if cwnd < self.ssthresh or (cwnd == self.ssthresh and self._slow_start_at_ssthresh):
             self.cwnd = cwnd + (acked if acked < smss else smss)
         else:

@@ -2,8 +2,8 @@
 
 Read first: LT-TCP section III.A.3, equations 1 and 2.
 
-Choice: by the equations a window without losses has no weight, so that the estimate could never fall to zero. Such a
-window counts as one that has lost half a segment.
+Choice: by the equations a window without losses has no weight, so that the estimate cannot fall to zero. With `forgets`
+such a window counts as one that has lost half a segment.
 """
 
 from typing import Final
@@ -17,8 +17,9 @@ _NONE: Final = 0.0
 class ErasureEstimator:
     """E, as a share of the segments sent."""
 
-    def __init__(self) -> None:
+    def __init__(self, forgets: bool = True) -> None:
         self.rate = _NONE
+        self._unseen = _UNSEEN if forgets else _NONE
 
     def handle_window(self, sent: int, arrived: int) -> None:
         """Take the numbers of segments sent and arrived of a window; more arrived than sent count as all."""
@@ -26,7 +27,7 @@ class ErasureEstimator:
             return
         lost = sent - arrived
         rate = self.rate
-        measured = lost / sent if lost > 0 else min(rate, _UNSEEN / sent)
+        measured = lost / sent if lost > 0 else min(rate, self._unseen / sent)
         total = measured + rate
         if total > 0:
             self.rate = (measured * measured + rate * rate) / total

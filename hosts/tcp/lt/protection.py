@@ -74,10 +74,15 @@ class Protection:
         self._reactive = agreed and options.reactive_fec
         self._adaptive = options.adaptive_mss
         self._confidence = options.fec_confidence
+        self._most = options.most_redundancy
+        self._full_units = options.grow_by_full_segments
+        self._waits, self._room = options.wait_for_fec, options.room_for_received
+        self._counts, self._again = options.count_repairs, options.repair_again
+        self._by_report = options.count_by_report
         self._granularity = options.window_segments
         self._full_mss = sender.smss
         self._min_mss = min(options.min_mss, sender.smss)
-        self.estimate = ErasureEstimator()
+        self.estimate = ErasureEstimator(options.forget_losses)
         self._ledger = Ledger()
         #: blocks with octets that are not acknowledged, oldest first; the last may be open
         self._blocks: list[SentBlock] = []
@@ -106,14 +111,14 @@ class Protection:
             self._close(opened)
         if not self._fec:
             return None
-        if not sender.recovery.active:
+        if self._room and not sender.recovery.active:
             # received segments do not fill the window, as in recovery
             sender.limited = sender.board.sacked
         if self._due:
             self._due -= 1
             sender.counters.proactive_sent += 1
             block = self._blocks[-1]
-            shard = self._shard(block)
+            shard = self._shard(block, block.width)
             if self._due:
                 block.judged_at = INFINITE
             else:
@@ -125,7 +130,8 @@ class Protection:
             block = self._blocks[0]
             if block.redundant + block.members < SYMBOLS:
                 sender.counters.reactive_sent += 1
-                shard = self._shard(block)
+                # the paper's are not part of the window
+                shard = self._shard(block, block.width if self._counts else 0)
                 block.repaired_at = self._ledger.sent
                 return shard
         return None
@@ -139,18 +145,29 @@ class Protection:
             if self._proactive:
                 segments += sizing.least(rate)
             smss = window // segments
-            sender.smss = max(self._min_mss, min(smss, self._full_mss))
+            self._cut(max(self._min_mss, min(smss, self._full_mss)))
         segments = max(1, window // sender.smss)
         self._planned = (
-            sizing.split(segments, rate, self._confidence) if self._proactive else min(segments, sizing.MOST_SEGMENTS)
+            sizing.split(segments, rate, self._confidence, self._most)
+            if self._proactive
+            else min(segments, sizing.MOST_SEGMENTS)
         )
+
+    def _cut(self, smss: int) -> None:
+        """Have segments of `smss` octets from now on."""
+        sender = self._sender
+        sender.smss = smss
+        if not self._full_units:
+            sender.unit = smss
 
     def _is_stuck(self, block: SentBlock) -> bool:
         """Whether holes of the open block keep the window from completing it."""
         sender = self._sender
         if not sender.board or sender.una < block.start:
             return False
-        out = sender.max - sender.una - sender.board.sacked + sender.fec_octets
+        out = sender.max - sender.una + sender.fec_octets
+        if self._room:
+            out -= sender.board.sacked
         return out + sender.smss > sender.growth.cwnd
 
     def _close(self, block: SentBlock) -> None:
@@ -158,17 +175,18 @@ class Protection:
         self._open = None
         block.members = (block.end - block.start + block.width - 1) // block.width
         if self._proactive:
-            self._due = sizing.proactive(block.members, self.estimate.rate, self._confidence)
+            self._due = sizing.proactive(block.members, self.estimate.rate, self._confidence, self._most)
             block.judged_at = INFINITE if self._due else 0
         self._judge()
 
-    def _shard(self, block: SentBlock) -> Shard:
+    def _shard(self, block: SentBlock, filled: int) -> Shard:
+        """Return the next redundant segment of a block, which takes `filled` octets of the window."""
         index = block.redundant
         block.redundant += 1
         octets = block.octets
         payload = None if octets is None else encode(bytes(octets), block, index)
         self._sender.counters.fec_bytes_sent += block.width
-        ordinal = self._ledger.handle_fec(block.width)
+        ordinal = self._ledger.handle_fec(filled)
         self._sender.fec_octets = self._ledger.fec_octets
         return Shard(block, index, payload, ordinal & 0xFFFF)
 
@@ -231,13 +249,13 @@ class Protection:
                 self._due = 0
         if self._proactive:
             self._judge()
-        if self._reactive and arrived and ack == sender.una and blocks:
+        if self._reactive and ack == sender.una and blocks and (arrived if self._counts else fresh > 0):
             self._react(blocks[0], ack)
 
     def _judge(self) -> None:
         """Find the first block whose proactive segments have not had their chance."""
         left, first = self._ledger.left, INFINITE
-        if self._proactive and self._sender.max < self._sender.end:
+        if self._proactive and self._waits and self._sender.max < self._sender.end:
             for block in self._blocks:
                 if block.judged_at > left:
                     first = block.start
@@ -247,12 +265,17 @@ class Protection:
     def _react(self, block: SentBlock, una: int) -> None:
         """A duplicate: permit reactive segments for the first block."""
         left = self._ledger.left
-        if block.open or block.judged_at > left or una < block.start:
+        if block.open or una < block.start or (self._waits and block.judged_at > left):
             return
         rate = self.estimate.rate
+        if not self._counts:
+            self._reactive_due += sizing.per_dupack(rate)
+            return
         if not self._reactive_due and block.repaired_at <= left:
+            if block.rounds and not self._again:
+                return
             missing = self._missing(block, una)
-            need = min(self._need or missing, block.members)
+            need = min((self._need if self._by_report else 0) or missing, block.members)
             if not need:
                 return
             block.budget = sizing.repairs(need, rate)
@@ -282,7 +305,7 @@ class Protection:
         self._due = self._reactive_due = 0
         for block in self._blocks:
             block.judged_at = block.repaired_at = 0
-        if self._blocks and self._reactive:
+        if self._blocks and self._reactive and self._counts and self._again:
             # a retransmission by the timer may be lost, too
             block = self._blocks[0]
             block.rounds = 1
@@ -293,5 +316,5 @@ class Protection:
         self._judge()
         if not self._adaptive:
             return sender.smss
-        sender.smss = self._min_mss
+        self._cut(self._min_mss)
         return self._granularity * self._min_mss

@@ -37,13 +37,16 @@ def per_dupack(rate: float) -> int:
     return _PER_DUPACK[_bin(rate)]
 
 
-def proactive(members: int, rate: float, confidence: float) -> int:
-    """Return P for a block of `members` data segments."""
+def proactive(members: int, rate: float, confidence: float, most: float = 1.0) -> int:
+    """Return P for a block of `members` data segments: a share of `most` of all its segments at most."""
     fewest = least(rate)
     if not fewest:
         return 0
     steps = int(rate * _STEPS) + 1
-    return max(fewest, _enough(members, steps if steps < _MOST_STEPS else _MOST_STEPS, confidence))
+    enough = _enough(members, steps if steps < _MOST_STEPS else _MOST_STEPS, confidence)
+    if most < 1.0:
+        enough = min(enough, int(members * most / (1 - most)))
+    return max(fewest, enough)
 
 
 @lru_cache(maxsize=4096)
@@ -65,12 +68,12 @@ def _enough(members: int, steps: int, confidence: float) -> int:
     return redundant
 
 
-def split(segments: int, rate: float, confidence: float) -> int:
+def split(segments: int, rate: float, confidence: float, most: float = 1.0) -> int:
     """Return how many segments of a window of so many are data; the others are f(E)."""
     if segments > MOST_SEGMENTS:
         segments = MOST_SEGMENTS
     members = segments
-    while members > 1 and members + proactive(members, rate, confidence) > segments:
+    while members > 1 and members + proactive(members, rate, confidence, most) > segments:
         members -= 1
     return members
 

@@ -164,8 +164,8 @@ class FastRecovery(Recovery):
             self.reduce()
         if self.active:
             if sender.ecn_only:
-                # no congestion: the window goes on growing
-                if filled:
+                # no congestion: the window may go on growing
+                if filled and sender.grows_in_recovery:
                     sender.growth.handle_ack(acked, now)
                 self.window = sender.growth.cwnd
             return self.repair.handle_ack(acked, now)
