@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from experiments.lt_tcp.cells import PERS_PCT, Case, Cases
-from experiments.lt_tcp.parameters import ADDS_TO, COMPONENTS_PER_PCT
+from experiments.lt_tcp.parameters import ADDS_TO, COMPONENTS_PER_PCT, PAPERS
 from experiments.lt_tcp.traces import Trace, trace
 from testbed.papers.plots import COLOURS, spreads, subplots, title, title_and_legend
 from testbed.papers.results import CellResult, Results
@@ -13,14 +13,14 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-_WORDS = {"sack": "SACK", "lt-tcp": "LT-TCP", "ll-fec": "link FEC", "ll-hybrid": "link FEC/ARQ"}
+_WORDS = {"sack": "SACK", "lt-tcp-2005": "LT-TCP", "ll-fec": "link FEC", "ll-hybrid": "link FEC/ARQ", "lt-tcp": "ours"}
 _PARTS = {
     "sack": "SACK",
-    "lt-ecn": "+ ECN only",
-    "lt-mss": "+ adaptive MSS",
-    "lt-proactive": "+ proactive FEC",
-    "lt-reactive": "MSS + reactive FEC",
-    "lt-tcp": "LT-TCP",
+    "lt-ecn-2005": "+ ECN only",
+    "lt-mss-2005": "+ adaptive MSS",
+    "lt-proactive-2005": "+ proactive FEC",
+    "lt-reactive-2005": "MSS + reactive FEC",
+    "lt-tcp-2005": "LT-TCP",
 }
 #: figures 3, 6 and 7: the part of a run that is shown (s)
 _SHOWN_S, _CLOSE_UP_S = 100.0, 40.0
@@ -40,11 +40,11 @@ def draw(results: Results) -> "Iterator[tuple[str, Figure]]":
         yield "figure5.png", _sweep(cases, schemes)
     if any(case.metric == "timeouts" for case in cases):
         yield "figure9.png", _costs(cases, [each for each in _WORDS if any(case.scheme == each for case in cases)])
-    parts = [part for part in ADDS_TO if part != "lt-tcp"]
+    parts = [part for part in ADDS_TO if part not in PAPERS.values()]
     if all(Case("goodput", part, COMPONENTS_PER_PCT) in cases for part in parts):
         yield "figure4.png", _components(cases)
-    if Case("goodput", "lt-tcp", 20) in cases:
-        seed = cases[Case("goodput", "lt-tcp", 20)].first_seed
+    if Case("goodput", "lt-tcp-2005", 20) in cases:
+        seed = cases[Case("goodput", "lt-tcp-2005", 20)].first_seed
         yield "figure3.png", _windows(seed, results.settings)
         yield "figure6.png", _sizes(seed, results.settings)
         yield "figure8.png", _estimates(seed, results.settings)
@@ -65,7 +65,7 @@ def _sweep(cases: Cases, schemes: Sequence[str]) -> "Figure":
     figure, axis = subplots(grid="y", figsize=(8, 5))
     for colour, scheme in zip(COLOURS, schemes, strict=False):
         _line(axis, cases, "goodput", scheme, colour)
-    ideal = [9.26 * (1 - per / 100) for per in PERS_PCT]
+    ideal = [9.17 * (1 - per / 100) for per in PERS_PCT]
     axis.plot(PERS_PCT, ideal, color="0.6", linewidth=0.8, linestyle=(0, (4, 4)), zorder=0)
     axis.annotate("all that arrives is useful", (45, ideal[-1] + 0.46), (4, 4), textcoords="offset points", ha="left",
                   fontsize=7, color="0.4")  # fmt: skip
@@ -82,7 +82,7 @@ def _costs(cases: Cases, schemes: Sequence[str]) -> "Figure":
         _line(left, cases, "timeouts", scheme, colour)
         _line(middle, cases, "throughput", scheme, colour)
     for colour, metric in zip(COLOURS[2:], ("proactive", "reactive"), strict=False):
-        known = [(per, cases[case]) for per in PERS_PCT if (case := Case(metric, "lt-tcp", per)) in cases]
+        known = [(per, cases[case]) for per in PERS_PCT if (case := Case(metric, "lt-tcp-2005", per)) in cases]
         right.plot([per for per, _ in known], [result.ours.median for _, result in known], color=colour, marker="o",
                    markersize=5, label=f"LT-TCP's {metric} FEC")  # fmt: skip
         theirs = [(per, result.cell.paper.median) for per, result in known if result.cell.paper.known]
@@ -133,7 +133,7 @@ def _windows(seed: int, settings: Sequence[str]) -> "Figure":
     """Figure 3: congestion windows above, the bottleneck's queue below."""
     figure, grid = subplots(2, 2, figsize=(12, 6), sharex=True, sharey="row")
     for (above, below), per in zip(grid.T, (10, 20), strict=True):
-        for colour, scheme in zip(COLOURS, ("sack", "lt-tcp"), strict=False):
+        for colour, scheme in zip(COLOURS, ("sack", "lt-tcp-2005"), strict=False):
             seen = trace(Case("goodput", scheme, per), seed, settings, _SHOWN_S)
             above.plot(seen.times, [cwnd / 1000 for cwnd in seen.cwnd], color=colour, linewidth=0.8,
                        label=_WORDS[scheme])  # fmt: skip
@@ -148,7 +148,7 @@ def _windows(seed: int, settings: Sequence[str]) -> "Figure":
 
 def _sizes(seed: int, settings: Sequence[str]) -> "Figure":
     """Figures 6 and 7: segments get smaller with the window."""
-    seen = trace(Case("goodput", "lt-tcp", 50), seed, settings, _CLOSE_UP_S)
+    seen = trace(Case("goodput", "lt-tcp-2005", 50), seed, settings, _CLOSE_UP_S)
     figure, (above, below) = subplots(2, 1, figsize=(11, 6), sharex=True)
     above.plot(seen.times, [cwnd / 1000 for cwnd in seen.cwnd], color=COLOURS[0], linewidth=0.9, label="cwnd (kB)")
     above.plot(seen.times, [smss / 100 for smss in seen.smss], color=COLOURS[1], linewidth=0.9,
@@ -172,7 +172,7 @@ def _estimates(seed: int, settings: Sequence[str]) -> "Figure":
     """Figure 8: the estimator behind changes of the PER."""
     figure, axes = subplots(1, 2, figsize=(12, 4.4), sharey=True)
     for axis, (words, pers) in zip(axes, _BURSTS, strict=True):
-        seen: Trace = trace(Case("goodput", "lt-tcp", 10), seed, settings, _BURSTS_S, pers)
+        seen: Trace = trace(Case("goodput", "lt-tcp-2005", 10), seed, settings, _BURSTS_S, pers)
         axis.plot(seen.times, [100 * rate for rate in seen.estimate], color=COLOURS[0], linewidth=0.9, label="estimate")
         axis.plot(seen.times, [100 * per for per in seen.per], color="black", linewidth=1.2, label="PER")
         axis.set_title(words, loc="left", fontsize=10)

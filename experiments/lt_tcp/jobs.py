@@ -1,8 +1,9 @@
 """The network of a case, and the measurement in a run of it.
 
 Rules kept
-- Goodput is payload that the ten receivers' applications have read, in Mbps of 10^6 bit/s over the whole run; an octet
-  counts once. Throughput is all that the bottleneck has sent, headers, retransmissions and FEC included.
+- Goodput is payload that the ten receivers' applications have read, in Mbps over the whole run; an octet counts once.
+  Throughput is all that the bottleneck has sent, headers, retransmissions and FEC included. The paper's megabit has
+  2^20 bits (docs/papers/lt-tcp.md).
 - Timeouts are those of a flow, the mean of the ten. So are the paper's, by their number: SACK at 10 % loses a tenth of
   its retransmissions and sends 275 packets/s, which is far more than 267 timeouts of all flows in 1000 s.
 - FEC overhead is a share of all segments with payload, in percent.
@@ -107,7 +108,7 @@ class Run:
         """Run one replication."""
         flows, seconds = self.flows(seed), dict(self.network)["seconds"]
         flows.clock.run(int(seconds * SECOND))
-        mbit_per_byte = 8e-6 / seconds
+        mbit_per_byte = 8 / dict(self.network)["mbit_bits"] / seconds
         fec = [flows.total("proactive_sent"), flows.total("reactive_sent")]
         segments = max(1, flows.total("data_segments_sent") + sum(fec))
         return Sample(

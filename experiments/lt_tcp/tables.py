@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from experiments.lt_tcp.cells import METRICS, PERS_PCT, Case
-from experiments.lt_tcp.parameters import ADDS_TO, COMPONENTS_PER_PCT, LINKS, TCP
+from experiments.lt_tcp.parameters import ADDS_TO, COMPONENTS_PER_PCT, LINKS, PAPERS, TCP
 from testbed.papers.report import entry, section, table
 from testbed.papers.results import CellResult, Results
 
@@ -19,7 +19,7 @@ _WORDS = {
 def tables(results: Results) -> Iterator[str]:
     """Yield a table for each scheme of the paper's tables, and the component study."""
     cases = results.by_case()
-    parts = [scheme for scheme in ADDS_TO if scheme != "lt-tcp"]
+    parts = [scheme for scheme in ADDS_TO if scheme not in PAPERS.values()]
     for scheme in dict.fromkeys(case.scheme for case in cases if case.scheme not in parts):
         yield from section(
             f"`{scheme}`, by PER",

@@ -6,12 +6,12 @@ from functools import partial
 from typing import Final
 
 from channel.errors import ErrorModel
+from common.sides import Side
 from hosts.engine.own_tcp import OwnSender
 from hosts.engine.probe import FlowCounter
 from hosts.engine.stack import Stack
 from hosts.tcp.config import TcpConfig
 from linklayer.queues import Queue
-from common.sides import Side
 from testbed.model.radio_link import RadioLink, RadioLinkConfig, make_radio_link
 from testbed.model.transfers import receive, send
 from testbed.model.virtual_clock import VirtualClock
@@ -43,8 +43,9 @@ class Dumbbell:
         sources -- access -- router -- bottleneck, `queue` -- router -- access, `last_hop` -- sinks
 
     `queue` is the queue of the bottleneck for data; all other queues have no limit. `last_hop(i)` makes the error model
-    of the wire to sink i, for data; `last_hop_back(i)` that of its ACKs, without which none is lost. With `link` the last hop is a radio link of that scheme, with
-    the access wires' rate and delay, and `last_hop` decides the fates of its frames.
+    of the wire to sink i, for data; `last_hop_back(i)` that of its ACKs, without which none is lost. With `link` the
+    last hop is a radio link of that scheme, with the access wires' rate and delay, and the error models decide the
+    fates of its frames.
     """
 
     def __init__(
@@ -86,9 +87,7 @@ class Dumbbell:
             self.sources.append(source)
             self.sinks.append(sink)
 
-    def _radio_link(
-        self, i: int, link: RadioLinkConfig, down: ErrorModel | None, up: ErrorModel | None
-    ) -> RadioLink:
+    def _radio_link(self, i: int, link: RadioLinkConfig, down: ErrorModel | None, up: ErrorModel | None) -> RadioLink:
         config = self._config
         errors: dict[Side, ErrorModel | None] = {"down": down, "up": up}
         return make_radio_link(

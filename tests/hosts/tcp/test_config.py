@@ -20,7 +20,11 @@ STANDARD: dict[str, Any] = {
 CHOSEN: dict[str, Any] = {
     "syn_retries": 6, "data_retries": 15, "time_wait_ns": 60 * SECOND, "receive_buffer": 65_535,
     "send_buffer": 1 << 20, "min_mss": 150, "window_segments": 10, "fec_confidence": 0.5, "jumped_is_congestion": True,
-    "eln": "ignore",
+    "eln": "ignore", "max_doublings": 64, "most_redundancy": 1.0,
+    **dict.fromkeys((
+        "grow_in_recovery", "repeat_cwr", "grow_by_full_segments", "wait_for_fec", "room_for_received",
+        "count_repairs", "count_by_report", "repair_again", "forget_losses",
+    ), True),
 }  # fmt: skip
 
 
@@ -73,6 +77,19 @@ SYSTEMS: dict[str, dict[str, Any]] = {
     "lt-proactive": {"adaptive_mss": True, "proactive_fec": True, "reactive_fec": False},
     "lt-reactive": {"adaptive_mss": True, "proactive_fec": False, "reactive_fec": True},
     "lt-tcp": {**ROOMY, "adaptive_mss": True, "proactive_fec": True, "reactive_fec": True},
+    "sack-2005": {
+        "ecn": True,
+        "ecn_only": False,
+        "adaptive_mss": False,
+        "delayed_ack_ns": 0,
+        "timestamps": False,
+        "initial_window": 2,
+        "initial_rto_ns": 6 * SECOND,
+        "min_rto_ns": SECOND,
+        "max_doublings": 6,
+        "time_one": True,
+    },
+    "lt-tcp-2005": {"count_repairs": False, "repair_again": False, "count_by_report": False, "fec_confidence": 0.99},
     "sack": {**STANDARD, **ROOMY, "ecn": False},
     "sack-ecn": {**ROOMY, "ecn": True},
 }

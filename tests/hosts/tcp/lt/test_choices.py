@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 
 from hosts.tcp.lt import sizing
 from hosts.tcp.lt.estimator import ErasureEstimator
+from hosts.tcp.profiles import USER_PROFILES
 
 
 def estimate(*windows: tuple[int, int]) -> float:
@@ -26,6 +27,13 @@ def test_first_loss_is_believed_and_losses_weigh_by_their_own_share() -> None:
 def test_windows_without_losses_lower_the_estimate_to_half_a_segment() -> None:
     assert estimate((20, 10), *[(20, 20)] * 10) < 0.3
     assert estimate((20, 10), *[(20, 20)] * 500) == pytest.approx(0.5 / 20, rel=0.05)
+
+
+def test_by_the_papers_equation_windows_without_losses_do_not_count() -> None:
+    estimator = ErasureEstimator(forgets=False)
+    for sent, arrived in [(20, 10), *[(20, 20)] * 10]:
+        estimator.handle_window(sent, arrived)
+    assert estimator.rate == 0.5
 
 
 def test_more_arrivals_than_segments_are_no_loss() -> None:
@@ -56,6 +64,32 @@ def test_proactive_segments_are_the_fewest_that_suffice(members: int, rate: floa
     assert lost_more_than(redundant, members + redundant, rate) <= 1 - confidence + 1e-9
     if redundant > sizing.least(rate - 0.001):
         assert lost_more_than(redundant - 1, members + redundant - 1, rate) > 1 - confidence - 1e-9
+
+
+@given(st.integers(1, 64), st.floats(0, 1), st.floats(0.1, 0.9))
+def test_redundancy_is_bounded_by_a_share_of_the_block(members: int, rate: float, most: float) -> None:
+    redundant = sizing.proactive(members, rate, 0.99, most)
+    assert redundant <= max(sizing.least(rate), most * (members + redundant))
+    assert redundant <= sizing.proactive(members, rate, 0.99)
+
+
+#: profile, the profile it adds to, and its options
+PARTS = (
+    ("lt-ecn-2005", "sack-2005", {"ecn_only": True}),
+    ("lt-mss-2005", "lt-ecn-2005", {"adaptive_mss": True}),
+    ("lt-proactive-2005", "lt-mss-2005", {"proactive_fec": True}),
+    ("lt-reactive-2005", "lt-mss-2005", {"reactive_fec": True}),
+    ("lt-tcp-2005", "lt-proactive-2005", {"reactive_fec": True}),
+    ("lt-mss", "lt-ecn", {"adaptive_mss": True}),
+    ("lt-tcp", "lt-proactive", {"reactive_fec": True}),
+)
+
+
+@pytest.mark.parametrize(("name", "base", "part"), PARTS, ids=[part[0] for part in PARTS])
+def test_each_part_differs_from_its_base_in_one_option(name: str, base: str, part: dict[str, bool]) -> None:
+    (option,) = part
+    assert getattr(USER_PROFILES[base].config.lt, option) is False
+    assert USER_PROFILES[name].config == USER_PROFILES[base].config.but(**part)
 
 
 def test_without_losses_there_is_no_redundancy() -> None:

@@ -179,3 +179,26 @@ def test_losses_do_not_reduce_the_window_and_ecn_does() -> None:
     pair = transfer(config, octets=False, drop=mark)
     assert pair.client.counters.ecn_reductions == 1
     assert pair.client.ssthresh is not None
+
+
+def duplicates_and_repairs(name: str) -> tuple[int, int]:
+    pair = transfer(USER_PROFILES[name].config, 0.1)
+    return pair.client.counters.dupacks, pair.client.counters.reactive_sent
+
+
+def test_each_duplicate_ack_permits_reactive_segments_in_2005_and_ours_counts_them() -> None:
+    # up to 25 % losses R is 1 or 2; a duplicate of a block that is still being sent permits none
+    dupacks, reactive = duplicates_and_repairs("lt-reactive-2005")
+    assert dupacks / 2 < reactive <= 3 * dupacks
+    dupacks, reactive = duplicates_and_repairs("lt-reactive")
+    assert reactive < dupacks / 2
+
+
+def test_window_stays_in_recovery_in_2005() -> None:
+    # ECN only: a loss has no effect on the window, and repairs do not open it
+    config = USER_PROFILES["lt-ecn-2005"].config
+    pair = transfer(config, 0.01)
+    assert pair.client.counters.fast_retransmits > 0
+    assert pair.client.counters.ecn_reductions == 0
+    grown = transfer(config.but(grow_in_recovery=True), 0.01)
+    assert pair.client.cwnd < grown.client.cwnd
