@@ -24,7 +24,7 @@ _ROBUST: Final = (
     "repairs a lost retransmission"
 )
 _FEW: Final = (
-    "few packets in 1000 s, after timers of 6, 12, 24 s and so on; ours sends a SYN first, while the paper's throughput "
+    "few packets in 1000 s, after timers of 6, 12, 24 s and so on; ours begins with a SYN, and the paper's throughput "
     "at 50 % is that of data alone: eight timeouts of ten flows, 1040 octets each"
 )
 _SHORT: Final = "ours waits less (64 timeouts where the paper has 52), and the paper rounds to 0.01"
