@@ -29,7 +29,7 @@ _FEW: Final = (
 )
 _SHORT: Final = "ours waits less (64 timeouts where the paper has 52), and the paper rounds to 0.01"
 _OVERHEAD: Final = "ours sends an eighth of the paper's reactive FEC, whose bins are not in the text"
-_HARD: Final[Mapping[str, str]] = {
+_HARD: Final[dict[str, str]] = {
     "*/lt-tcp-2005/30": _OVERHEAD,
     **{f"*/lt-tcp-2005/{per}": _ROBUST for per in (40, 50)},
     **{f"*/ll-hybrid/{per}": _FEW for per in (30, 40, 50)},
