@@ -43,7 +43,10 @@ class Transfer:
 
 def job(case: Case, settings: Sequence[str] = ()) -> Transfer:
     """Return the computation of a replication of a cell. Raises PaperError in one line for bad settings."""
-    changes = dict(parsed(setting) for setting in settings)
+    given = [parsed(setting) for setting in settings]
+    named = [value for key, value in given if key == parameters.SET]
+    changes = {**(parameters.SETS[named[-1]] if named else {}), **dict(given)}
+    changes.pop(parameters.SET, None)
     if case.place == "figure7":
         changes["duration_s"] = parameters.TRACE_S
     schemes = parameters.FIRST_HOP if case.position == "first" else parameters.SCHEMES
@@ -54,6 +57,10 @@ def job(case: Case, settings: Sequence[str] = ()) -> Transfer:
 def parsed(setting: str) -> tuple[str, Any]:
     """Return key and value of a setting. Raises PaperError."""
     key, equals, text = setting.partition("=")
+    if key == parameters.SET:
+        if text not in parameters.SETS:
+            raise PaperError(f"--set {setting}: must be one of {', '.join(parameters.SETS)}")
+        return key, text
     choice = _BY_KEY.get(key)
     if choice is None or not equals:
         raise PaperError(f"--set {setting}: must be KEY=VALUE with one of {', '.join(_BY_KEY)}")

@@ -14,9 +14,8 @@ from pathlib import Path
 from statistics import median
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from experiments.coherence import parameters
+from experiments.coherence import clues, parameters
 from experiments.coherence.cells import SCHEME_WORDS
-from experiments.coherence.clues import CLUE_PERS
 from experiments.coherence.search import Lab
 from testbed.papers.plots import save, subplots, title
 
@@ -24,19 +23,23 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-BUFFERS: Final = (6, 8, 10, 12, 15, 20, 30, 50)
+BUFFERS: Final = (6, 10, 15, 30, 50)
 #: thresholds as shares of the buffer
-SHARES: Final = (0.1, 0.3, 0.5, 0.7, 0.9)
+SHARES: Final = (0.2, 0.4, 0.6, 0.8, 0.9)
 SEEDS: Final = (1, 2)
-DURATION_S: Final = 150.0
+DURATION_S: Final = 100.0
 
 
 class Point(NamedTuple):
-    """Goodputs of all schemes (packets in 500 s) with one buffer, threshold and error rate."""
+    """Goodputs of all schemes (packets in 500 s) with one buffer, threshold and error rate.
+
+    `fit` is the score of the clues (`clues.fit`), one for all error rates.
+    """
 
     buffer_packets: int
     mark_share: float
     per: float
+    fit: float
     #: in the order of SCHEME_WORDS
     goodputs: tuple[float, ...]
 
@@ -58,11 +61,13 @@ def survey(lab: Lab, *, duration_s: float = DURATION_S, seeds: Sequence[int] = S
         for share in SHARES:
             changes = {"buffer_packets": buffer, "mark_packets": max(1, round(share * buffer))}
             seen = lab.observe(parameters.settings({**changes, "duration_s": duration_s}), seeds)
-            for per in CLUE_PERS:
-                yield Point(buffer, share, per, tuple(seen[scheme, per]["goodput"] for scheme in SCHEME_WORDS))
+            for per in clues.CLUE_PERS:
+                yield Point(
+                    buffer, share, per, clues.fit(seen), tuple(seen[scheme, per]["goodput"] for scheme in SCHEME_WORDS)
+                )
 
 
-HEAD: Final = ("buffer_packets", "mark_share", "per", *SCHEME_WORDS, "winner", "cc_margin")
+HEAD: Final = ("buffer_packets", "mark_share", "per", "fit", *SCHEME_WORDS, "winner", "cc_margin")
 
 
 def write(points: Iterable[Point], target: Path) -> list[Point]:
@@ -74,7 +79,7 @@ def write(points: Iterable[Point], target: Path) -> list[Point]:
         for point in points:
             made.append(point)
             goodputs = (f"{each:.0f}" for each in point.goodputs)
-            head = (point.buffer_packets, point.mark_share, f"{point.per:g}")
+            head = (point.buffer_packets, point.mark_share, f"{point.per:g}", f"{point.fit:.3f}")
             writer.writerow((*head, *goodputs, point.winner, f"{point.margin:.4f}"))
             file.flush()
     return made
@@ -88,6 +93,7 @@ def read(source: Path) -> list[Point]:
                 int(line["buffer_packets"]),
                 float(line["mark_share"]),
                 float(line["per"]),
+                float(line["fit"]),
                 tuple(float(line[scheme]) for scheme in SCHEME_WORDS),
             )
             for line in csv.DictReader(file)
@@ -106,8 +112,10 @@ def draw(points: Sequence[Point]) -> "Figure":
         axis.set_title(f"PER {per:g}", loc="left", fontsize=10)
     places = {(point.buffer_packets, point.mark_share) for point in points}
     middle = {place: median(p.margin for p in points if (p.buffer_packets, p.mark_share) == place) for place in places}
-    _panel(axes[-1], middle, {place: f"{100 * margin:+.1f}" for place, margin in middle.items()})
-    axes[-1].set_title("median of the PERs", loc="left", fontsize=10)
+    fits = {(point.buffer_packets, point.mark_share): point.fit for point in points}
+    words = {place: f"{100 * margin:+.1f}\nfit {fits[place]:.2f}" for place, margin in middle.items()}
+    _panel(axes[-1], middle, words)
+    axes[-1].set_title("median of the PERs, and fit of the clues", loc="left", fontsize=10)
     axes[0].set_ylabel("buffer (packets)")
     title(figure, "COHERENCE: scheme with the most goodput, and CC's margin over the best other (%)")
     return figure

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from experiments.coherence.cells import METRICS, PERS, SCHEME_WORDS, TRACED, Case
+from experiments.coherence.cells import ELSEWHERE_PERS, METRICS, PERS, SCHEME_WORDS, TRACED, Case
 from experiments.coherence.parameters import FIRST_HOP, SCHEMES
 from testbed.papers.report import section, table
 from testbed.papers.results import CellResult, Results
@@ -21,13 +21,14 @@ def tables(results: Results) -> Iterator[str]:
         _entry,
     )
     for place, (_, unit, words) in METRICS.items():
+        pers = PERS if place.startswith("figure") else ELSEWHERE_PERS
         heading = (
             f"Figure {place.removeprefix('figure')}: {words}" if place.startswith("figure") else words.capitalize()
         )
         yield from section(
             f"{heading} ({unit})" if unit != words else heading,
-            ["scheme", *(f"PER {per:g}" for per in PERS)],
-            (((word,), [cases.get(Case(place, scheme, per)) for per in PERS]) for scheme, word in SCHEME_WORDS.items()),
+            ["scheme", *(f"PER {per:g}" for per in pers)],
+            (((word,), [cases.get(Case(place, scheme, per)) for per in pers]) for scheme, word in SCHEME_WORDS.items()),
             _entry,
         )
 

@@ -1,18 +1,34 @@
 """The search for COHERENCE's parameters: its score on made-up results, its determinism, and the map's table."""
 
+import csv
 import math
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from experiments.coherence import clues, ranking_map
+from experiments.coherence import clues, parameters, ranking_map
 from experiments.coherence.cells import SCHEME_WORDS
 from experiments.coherence.parameters import SCHEMES
 from experiments.coherence.radio_path_runs import PathCase, PathSettings
-from experiments.coherence.search import GRID, HEAD, Candidate, Lab, Plan, best, neighbours, row, search, settings_of
+from experiments.coherence.search import (
+    GRID,
+    HEAD,
+    SEEDS,
+    Candidate,
+    Lab,
+    Plan,
+    best,
+    neighbours,
+    row,
+    search,
+    settings_of,
+    word,
+)
 from testbed.papers.results import Sample
 
+FITTED = Path(ranking_map.__file__).parent / "fitted"
 #: a counter of each scheme at the three error rates, as the paper's curves may be
 PAPERS: Mapping[str, Mapping[str, tuple[float, float, float]]] = {
     "goodput": {
@@ -145,7 +161,7 @@ def made_up(case: PathCase, settings: PathSettings, seed: int) -> Sample:
     return Sample(counts.pop("goodput") * share, counts)
 
 
-PLAN = Plan(seed=7, coarse=12, coarse_s=50, starts=1, local_s=100, rounds=3)
+PLAN = Plan(seed=7, coarse=12, coarse_s=50, starts=1, local_s=100, rounds=3, finalists=3)
 
 
 def test_search_finds_the_buffer_that_fits_and_repeats_by_its_seed() -> None:
@@ -154,7 +170,7 @@ def test_search_finds_the_buffer_that_fits_and_repeats_by_its_seed() -> None:
     found = dict(zip(GRID, best(first).candidate, strict=True))
     assert found["buffer_packets"] == 12
     assert best(first).score == 1
-    other = search(Plan(seed=8, coarse=12, coarse_s=50, starts=1, local_s=100, rounds=3), Lab(made_up))
+    other = search(replace(PLAN, seed=8), Lab(made_up))
     assert [each.candidate for each in other] != [each.candidate for each in first]
 
 
@@ -165,7 +181,8 @@ def test_a_line_of_the_search_has_a_column_for_each_parameter_and_clue() -> None
 
 def test_seeds_of_the_search_are_not_those_of_the_published_figures() -> None:
     plan = Plan()
-    assert {*plan.coarse_seeds, *plan.local_seeds, *ranking_map.SEEDS} <= set(range(1, 6))
+    assert {*plan.coarse_seeds, *plan.local_seeds, *plan.final_seeds, *ranking_map.SEEDS} <= set(SEEDS)
+    assert max(SEEDS) < 1001
 
 
 def test_runs_that_a_scheme_cannot_tell_apart_are_computed_once() -> None:
@@ -189,6 +206,18 @@ def test_neighbours_of_a_value_are_those_beside_it() -> None:
     assert neighbours((1, 2, 3), 2) == [1, 3]
 
 
+def test_the_parameters_are_those_that_fitted_best() -> None:
+    with (FITTED / "search.csv").open(newline="") as file:
+        tried = list(csv.DictReader(file))
+    values = {name: {word(value): value for value in given} for name, given in GRID.items()}
+    found = max((line for line in tried if line["stage"] == "final"), key=lambda line: float(line["score"]))
+    candidate = tuple(values[name][found[name]] for name in GRID)
+    assert settings_of(candidate, 500) == parameters.settings({})
+    for line in tried:
+        earned = [clues.credit(float(line[clue.name]), clue.low, clue.high) for clue in clues.CLUES]
+        assert float(line["score"]) == pytest.approx(sum(earned) / len(earned), abs=1e-3)
+
+
 # -- map -----------------------------------------------------------------------------------------------------
 
 
@@ -198,11 +227,21 @@ def test_map_names_winner_and_margin_and_is_read_back(tmp_path: Path) -> None:
     assert points[0].winner == "cc"
     assert points[0].margin == pytest.approx(75_000 / 65_000 - 1)
     lines = (tmp_path / "map.csv").read_text().splitlines()
-    assert lines[0] == "buffer_packets,mark_share,per,tcp,ecn,snoop,dda,cc,winner,cc_margin"
-    assert lines[1] == "6,0.1,0.001,60000,65000,60000,55000,75000,cc,0.1538"
-    assert ranking_map.read(tmp_path / "map.csv") == points
+    assert lines[0] == "buffer_packets,mark_share,per,fit,tcp,ecn,snoop,dda,cc,winner,cc_margin"
+    assert lines[1] == "6,0.2,0.001,0.964,60000,65000,60000,55000,75000,cc,0.1538"
+    assert ranking_map.read(tmp_path / "map.csv")[:2] == [point._replace(fit=0.964) for point in points[:2]]
 
 
 def test_margin_is_negative_where_another_scheme_leads() -> None:
-    point = ranking_map.Point(10, 0.5, 0.1, (1, 2, 4, 3, 3))
+    point = ranking_map.Point(10, 0.5, 0.1, 0.8, (1, 2, 4, 3, 3))
     assert (point.winner, point.margin) == ("snoop", -0.25)
+
+
+def test_the_stored_map_has_every_point() -> None:
+    points = ranking_map.read(FITTED / "map.csv")
+    assert [(point.buffer_packets, point.mark_share, point.per) for point in points] == [
+        (buffer, share, per)
+        for buffer in ranking_map.BUFFERS
+        for share in ranking_map.SHARES
+        for per in clues.CLUE_PERS
+    ]
