@@ -1,6 +1,6 @@
-"""How often do our 95 % confidence intervals contain the truth?
+"""How often do our confidence intervals contain the truth?
 
-    .venv/bin/python -m benchmarks.interval_coverage [--runs N] [--samples N] [--sizes N,N,...] [--workers N]
+    .venv/bin/python -m benchmarks.interval_coverage [--runs N] [--samples N] [--sizes N,N,...] [--confidence C]
 
 The truth is known: a population is a set of values, and samples are drawn from it with replacement. Populations are the
 quantiles of distributions, and the durations of so many runs of tier `model`, seeds 1 to N, a transfer of 100 kB over
@@ -20,7 +20,7 @@ from scipy import stats
 
 from testbed.campaigns.processes import call_all, cores
 from testbed.paths import root
-from testbed.results.statistics import UNBOUNDED, Bounds, Interval, Statistic, interval, paired, statistic
+from testbed.results.statistics import CONFIDENCE, UNBOUNDED, Bounds, Interval, Statistic, interval, paired, statistic
 from testbed.scenario.file import load
 from testbed.scenario.schema import Scenario
 from testbed.simulation import simulate
@@ -96,6 +96,7 @@ def populations() -> list[Population]:
         Population("share near 1, beta(10, 0.5)", stats.beta.ppf(shares, 10, 0.5), _SHARE),
         Population("count, Poisson(0.5)", stats.poisson.ppf(shares, 0.5), discrete=True),
         Population("count, Poisson(2)", stats.poisson.ppf(shares, 2), discrete=True),
+        Population("rare count, Poisson(0.1)", stats.poisson.ppf(shares, 0.1), discrete=True),
     ]
 
 
@@ -123,23 +124,25 @@ def durations(scenario: Scenario, seeds: range) -> list[float]:
     return [simulate(scenario.model_copy(update={"seed": seed})).duration_s for seed in seeds]
 
 
-def coverages(population: Population, sizes: Sequence[int] = SIZES, samples: int = SAMPLES) -> Iterator[Coverage]:
+def coverages(
+    population: Population, sizes: Sequence[int] = SIZES, samples: int = SAMPLES, confidence: float = CONFIDENCE
+) -> Iterator[Coverage]:
     """Yield the coverage of intervals of the median and the mean."""
     for of in get_args(Statistic):
         truth = statistic(population.values.tolist(), of)
         for size in sizes:
             drawn = np.random.default_rng(size).choice(population.values, (samples, size))
-            found = [interval(sample.tolist(), of, bounds=population.bounds) for sample in drawn]
+            found = [interval(sample.tolist(), of, confidence, population.bounds) for sample in drawn]
             yield _coverage(of, population, size, samples, truth, found)
 
 
 def coverages_of_differences(
-    population: Differences, sizes: Sequence[int] = SIZES, samples: int = SAMPLES
+    population: Differences, sizes: Sequence[int] = SIZES, samples: int = SAMPLES, confidence: float = CONFIDENCE
 ) -> Iterator[Coverage]:
     """Yield the coverage of intervals of paired differences."""
     for size in sizes:
         drawn = np.random.default_rng(size).choice(population.values, (samples, size))
-        found = [paired(sample.tolist(), [0.0] * size).interval() for sample in drawn]
+        found = [paired(sample.tolist(), [0.0] * size).interval(1 - confidence) for sample in drawn]
         yield _coverage("difference", population, size, samples, population.truth, found)
 
 
@@ -165,6 +168,7 @@ def main() -> int:
     parser.add_argument("--runs", type=int, default=10_000)
     parser.add_argument("--samples", type=int, default=SAMPLES)
     parser.add_argument("--sizes", type=lambda text: [int(size) for size in text.split(",")], default=SIZES)
+    parser.add_argument("--confidence", type=float, default=CONFIDENCE)
     parser.add_argument("--workers", type=int, default=cores())
     options = parser.parse_args()
     measured, pairs = populations(), differences()
@@ -173,8 +177,11 @@ def main() -> int:
         measured += [Population("durations with SLACP", with_slacp), Population("durations without", without)]
         pairs.append(Differences("durations without - with SLACP, by seed", without - with_slacp))
     tasks = [
-        *(partial(coverages, each, options.sizes, options.samples) for each in measured),
-        *(partial(coverages_of_differences, each, options.sizes, options.samples) for each in pairs),
+        *(partial(coverages, each, options.sizes, options.samples, options.confidence) for each in measured),
+        *(
+            partial(coverages_of_differences, each, options.sizes, options.samples, options.confidence)
+            for each in pairs
+        ),
     ]
     for task in tasks:
         for found in task():
