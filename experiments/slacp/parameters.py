@@ -16,7 +16,7 @@ SCENARIO: tuple[Parameter, ...] = (
     Parameter("mtu", 1450, "paper", "MSS 1410"),
     Parameter("channel.rate_bps", 128_000, "paper", "return link, ST to BAS: the direction of the measured data"),
     Parameter("channel.down.rate_bps", 512_000, "paper", "forward link"),
-    Parameter("channel.delay_ms", 400, "ours", "propagation, 250 ms (paper), and 150 ms for the equipment"),
+    Parameter("channel.delay_ms", 400, "ours", "the paper's 250 ms, and 150 ms fitted to its tables"),
     Parameter("channel.framing", "aal5-llc", "ours", "ATM cells give 1 MB in 80 s; SLACP's header takes one more"),
     Parameter("channel.mac_buffer_bytes", 14_400, "paper", "with SLACP, both stations"),
     Parameter("channel.bare_buffer_bytes", 28_800, "paper", "without SLACP, both stations; there is no IP queue then"),
