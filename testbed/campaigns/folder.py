@@ -32,9 +32,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from common.closing import Closing
-from testbed.campaigns.file import CampaignError
+from testbed.campaigns.file import CampaignError, load_campaign
 from testbed.campaigns.journal import Journal, read_journal
-from testbed.campaigns.plan import FILES, CampaignPlan, Run, plan_from
+from testbed.campaigns.plan import FILES, CampaignPlan, Run, make_plan, plan_from
 from testbed.campaigns.rows import CONDITIONS, Row, describe, renewed, row_of
 from testbed.sources import sources
 
@@ -137,19 +137,23 @@ class CampaignFolder(Closing):
 
     def finish(self, rows: Iterable[tuple[Run, Row]], *, complete: bool) -> None:
         """Write all results in the plan's order."""
-        listed = list(rows)
-        document = {
-            "campaign": self.plan.campaign.name,
-            "plan": self.plan.sha256,
-            "complete": complete,
-            "kinds": dict(Counter(row.kind for _, row in listed)),
-            "runs": [
-                {"point": run.point.name, "seed": run.seed, "tier": run.point.scenario["tier"], **row.lasting()}
-                for run, row in listed
-            ],
-        }
-        write_whole(self.path / RESULTS, (json.dumps(document, indent=1) + "\n").encode())
-        write_whole(self.path / TABLE, _table(self.plan, listed).encode())
+        for name, text in results_of(self.plan, list(rows), complete=complete).items():
+            write_whole(self.path / name, text.encode())
+
+
+def results_of(plan: CampaignPlan, rows: list[tuple[Run, Row]], *, complete: bool) -> dict[str, str]:
+    """Return `results.json` and `results.csv` by their names, of all runs in the plan's order."""
+    document = {
+        "campaign": plan.campaign.name,
+        "plan": plan.sha256,
+        "complete": complete,
+        "kinds": dict(Counter(row.kind for _, row in rows)),
+        "runs": [
+            {"point": run.point.name, "seed": run.seed, "tier": run.point.scenario["tier"], **row.lasting()}
+            for run, row in rows
+        ],
+    }
+    return {RESULTS: json.dumps(document, indent=1) + "\n", TABLE: _table(plan, rows)}
 
 
 def open_plan(path: Path) -> CampaignPlan:
@@ -163,6 +167,18 @@ def open_plan(path: Path) -> CampaignPlan:
     if plan.text != text or plan.sha256 != stated:
         raise CampaignError(f"{path / PLAN}: does not match {PLAN_HASH}: the plan was changed after it was hashed")
     return plan
+
+
+def planned(file: Path) -> tuple[CampaignPlan, Path, dict[str, Path]]:
+    """Return the plan of a campaign's file, or of a plan.json; the file that began it; and the files to copy.
+
+    The files are by their paths in a campaign's folder. Raises FadelabError.
+    """
+    if file.name == PLAN:
+        plan = open_plan(file.parent)
+        return plan, file.with_name(SOURCE), {name: file.parent / name for name in plan.files}
+    plan, files = make_plan(load_campaign(file), file)
+    return plan, file, files
 
 
 def read_rows(path: Path, plan: CampaignPlan) -> dict[str, Row]:

@@ -23,7 +23,7 @@ from testbed.tiers import TIERS
 
 FORMAT = 1
 #: keys of a scenario whose values are paths
-_PATHS = ("path", "series")
+PATHS = ("path", "series")
 #: folder of the copies, in the campaign's
 FILES = "files"
 _LONGEST_NAME = 60
@@ -193,7 +193,7 @@ def _moved(value: Any, sources: dict[str, Path], key: str = "") -> Any:
         return {name: _moved(inner, sources, name) for name, inner in value.items()}
     if isinstance(value, list):
         return [_moved(inner, sources) for inner in value]
-    if key not in _PATHS or not isinstance(value, str):
+    if key not in PATHS or not isinstance(value, str):
         return value
     path = Path(value)
     try:

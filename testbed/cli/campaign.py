@@ -40,7 +40,7 @@ def campaign(
     plan_only: bool,
     json_: bool,
 ) -> None:
-    """Make all runs of a campaign: FILE is YAML, with a scenario, a sweep and seeds.
+    """Make all runs of a campaign: FILE is YAML, with a scenario, a sweep and seeds, or the plan.json of a campaign.
 
     The plan (points, seeds, hypotheses) is written down and hashed before the first run. Runs that are done are not
     made again, so that an interrupted campaign goes on with the same command. docs/campaigns.md describes the file.
@@ -48,14 +48,12 @@ def campaign(
     from rich.console import Console
 
     from testbed.campaigns.engine import run_campaign
-    from testbed.campaigns.file import load_campaign
-    from testbed.campaigns.folder import RESULTS, CampaignFolder
-    from testbed.campaigns.plan import make_plan
+    from testbed.campaigns.folder import RESULTS, CampaignFolder, planned
     from testbed.reports.footnotes import counted
     from testbed.results.show import warn
 
-    loaded = load_campaign(file)
-    plan, files = make_plan(loaded, file)
+    plan, source, files = planned(file)
+    loaded = plan.campaign
     console = Console()
     if plan_only:
         for point in plan.points:
@@ -64,7 +62,7 @@ def campaign(
         return
     _check_machine(plan)
     target = Path("runs") / loaded.name if out is None else out
-    with CampaignFolder(target, plan, file, files) as folder:
+    with CampaignFolder(target, plan, source, files) as folder:
         click.echo(f"{target}: {_seeds(plan)}; plan {plan.sha256[:16]}", err=True)
         with _display(loaded.name, target) as show:
             rows = run_campaign(

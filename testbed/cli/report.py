@@ -87,40 +87,68 @@ def _print(title: str, table: "Table") -> None:
 @report.command()
 @click.argument("campaign", type=options.FOLDER)
 @click.option("--out", type=options.FILE, help="The archive; default: CAMPAIGN.zip.")
-@click.option("--source/--no-source", default=True, help="Whether to pack the program's source, too.")
-def bundle(campaign: Path, out: Path | None, source: bool) -> None:
+@click.option("--source/--no-source", default=True, help="Whether to pack the program that made the runs.")
+@click.option("--author", "authors", multiple=True, metavar="NAME", help="An author, or 'NAME <ORCID>'; repeatable.")
+@click.option("--license", "licence", default="", metavar="SPDX", help="As in CC-BY-4.0; default: fadelab's licence.")
+@click.option("--doi", default="", metavar="DOI", help="The DOI under which it is published.")
+@click.option("--publisher", default="", metavar="NAME", help="Who publishes it; default: the authors.")
+def bundle(
+    campaign: Path,
+    out: Path | None,
+    source: bool,
+    authors: tuple[str, ...],
+    licence: str,
+    doi: str,
+    publisher: str,
+) -> None:
     """Pack all that a stranger needs to check a campaign."""
     from testbed.reports.bundle import write_bundle
+    from testbed.reports.crate import Publication
     from testbed.reports.numbers import read_campaign
 
     target = out or campaign.resolve().with_name(f"{campaign.resolve().name}.zip")
-    write_bundle(read_campaign(campaign), target, source=source)
+    publication = Publication(authors, licence, doi, publisher)
+    write_bundle(read_campaign(campaign), target, source=source, publication=publication)
     click.echo(f"{target}  {target.stat().st_size / 1e6:.1f} MB")
 
 
 @report.command()
 @click.argument("bundle", type=options.PATH)
 @click.option("--sample", type=click.IntRange(min=0), default=10, show_default=True, help="Runs to make again.")
+@click.option(
+    "--draw", type=click.IntRange(0, 2**32 - 1), metavar="N", help="The number that draws them; default: by chance."
+)
 @click.option("--all", "all_", is_flag=True, help="Make all runs again.")
 @click.option("--workers", type=click.IntRange(1, 1024), help="Processes; default: one per core.")
-def verify(bundle: Path, sample: int, all_: bool, workers: int | None) -> None:
-    """Check BUNDLE, or a campaign's folder: compare all checksums, make a sample of runs again, say what agrees."""
+def verify(bundle: Path, sample: int, draw: int | None, all_: bool, workers: int | None) -> None:
+    """Check BUNDLE, or a campaign's folder: checksums, results, report, and a sample of runs made again."""
     from testbed.campaigns.processes import cores
     from testbed.cli.bar import bar
     from testbed.reports.verify import verify as check
-    from testbed.sources import fadelab_version
+    from testbed.sources import sources
 
     with bar("verify", "runs") as done:
-        verdict = check(bundle, sample=None if all_ else sample, workers=workers or cores(), done=done)
+        verdict = check(bundle, sample=None if all_ else sample, draw=draw, workers=workers or cores(), done=done)
     click.echo(f"campaign {verdict.campaign}, plan {verdict.plan}")
-    click.echo(f"made by fadelab {', '.join(verdict.versions)}; made again by {fadelab_version()}")
-    click.echo(f"checksums: {verdict.files} files compared")
-    click.echo(f"made again: {verdict.recomputed} of {verdict.of} runs of tier model, compared byte by byte")
+    theirs = ", ".join(digest[:12] or "not recorded" for digest in verdict.sources)
+    click.echo(f"made by fadelab {', '.join(verdict.versions)}, sources {theirs}")
+    ours = sources()
+    same = verdict.sources == (ours.digest,)
+    click.echo(f"checked by fadelab {ours.version}, {'the same' if same else f'sources {ours.digest[:12]}'}")
+    click.echo(f"checksums: {verdict.files} files compared; results with the runs' files, run by run")
+    if verdict.has_report:
+        click.echo("report: text and figures compared with those that the rows give")
+    if verdict.has_program:
+        click.echo("source.tar.gz: compared with the sources that made the runs")
+    drawn = "" if verdict.recomputed == verdict.of else f"; drawn by {verdict.draw}: --draw {verdict.draw} repeats it"
+    click.echo(f"made again: {verdict.recomputed} of {verdict.of} runs of tier model, compared byte by byte{drawn}")
     if verdict.real_time:
         click.echo(f"not made again: {verdict.real_time} real-time runs, which do not repeat to the byte")
     for difference in verdict.differences[1:]:
         click.echo(f"differs: {difference}")
     if verdict.differences:
+        if not same:
+            click.echo("other sources may give other results: source.tar.gz of a bundle has those that made it")
         count = len(verdict.differences)
         words = f"{count} difference{'s' if count > 1 else ''}"
         raise DisagreementError(f"{bundle}: {words}, the first: {verdict.differences[0]}")

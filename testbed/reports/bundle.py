@@ -3,29 +3,50 @@
 NAME/            the campaign's folder: file, plan and hash, scenarios, traces, records, results, report
 NAME/README.txt  what to do with it
 NAME/SHA256SUMS  of all files above
-source.tar.gz    the program that made it: the commit's tracked files
-requirements.lock, requirements-full.lock
+source.tar.gz    the program that made the runs: its commit, with the sources that differed from it then
+requirements.lock, requirements-full.lock, LICENSE: of that program
+ro-crate-metadata.json   authors, licence, origin and parts (crate.py)
 
-Rule kept: the same folder and checkout give the same archive to the byte.
+Rules kept
+- The same folder, version and publication give the same archive to the byte.
+- The program in it has the digest of sources that the rows name, and wrote the report. Otherwise there is no bundle.
 """
 
-import gzip
 import hashlib
+import json
+import os
 import subprocess
+import sys
 import zipfile
 from collections.abc import Iterator
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from testbed.campaigns.file import CampaignError
-from testbed.campaigns.folder import FAILED, INDEX, PLAN, PLAN_HASH, RESULTS, RUNS, SOURCE, TABLE
+from testbed.campaigns.folder import (
+    DIFFERING,
+    FAILED,
+    INDEX,
+    PLAN,
+    PLAN_HASH,
+    RESULTS,
+    RUNS,
+    SOURCE,
+    SOURCES,
+    TABLE,
+)
 from testbed.campaigns.plan import FILES
-from testbed.paths import root
+from testbed.campaigns.rows import MANIFEST
+from testbed.reports.crate import METADATA, Publication, metadata
 from testbed.reports.numbers import Campaigned
 from testbed.reports.report import FIGURES, write_report
-from testbed.sources import fadelab_version
+from testbed.sources import SourcesError, digest_of_archive, program, sources, unpack
 
-SUMS = "SHA256SUMS"
-_PARTS = (SOURCE, PLAN, PLAN_HASH, INDEX, RESULTS, TABLE, "report.html", "report.md", FIGURES, FILES, RUNS, FAILED)
+SUMS, PROGRAM = "SHA256SUMS", "source.tar.gz"
+_KEPT = (SOURCE, PLAN, PLAN_HASH, INDEX, RESULTS, TABLE, SOURCES, DIFFERING)
+_PARTS = (*_KEPT, "report.html", "report.md", FIGURES, FILES, RUNS, FAILED)
+#: files of the program that stand beside it, too
+_BESIDE = ("LICENSE", "requirements.lock", "requirements-full.lock")
 #: the time of all entries: the earliest that the format knows
 _DATE = (1980, 1, 1, 0, 0, 0)
 
@@ -34,42 +55,80 @@ A campaign of fadelab, made by version {version}.
 
 report.html      tables and figures; report.md is the same as text
 campaign.yaml    the campaign's file; plan.json is its plan, hashed before the first run
+sources.json     commit and digest of the program's sources; sources.tar.gz: those that no commit has, if there are any
 runs/            a folder per run: scenario, seed, versions, records, result
-SHA256SUMS       of all these files: sha256sum --check SHA256SUMS
+SHA256SUMS       of all these files
 
-To check it, recompute a sample of its runs and compare them file by file:
+The checksums, in this folder:
 
-    ./fadelab report verify BUNDLE
+    sha256sum --check --quiet SHA256SUMS
 
-fadelab itself is in source.tar.gz of the bundle, if it is not installed; docs/install.md there says how to install it.
+{check}
 """
+_WITH_PROGRAM = """\
+A sample of the runs, made again and compared file by file, and the report, made again from the results; in the folder
+above this one, where the bundle was unpacked (docs/install.md in fadelab/ says what the first start installs):
+
+    tar xzf source.tar.gz
+    fadelab/fadelab report verify ."""
+_WITHOUT_PROGRAM = """\
+A sample of the runs, made again and compared file by file, and the report, made again from the results; with the
+program fadelab of this version, in this folder:
+
+    fadelab report verify ."""
 
 
-def write_bundle(campaign: Campaigned, target: Path, *, source: bool = True) -> Path:
+def write_bundle(
+    campaign: Campaigned, target: Path, *, source: bool = True, publication: Publication | None = None
+) -> Path:
     """Write a campaign with a new report as a zip archive; with `source` the program, too. Raises CampaignError."""
     if not campaign.complete:
         raise CampaignError(f"{campaign.path}: {campaign.planned - len(campaign.rows)} runs are missing: end it first")
-    write_report(campaign, campaign.path)
+    packed = _program(campaign) if source else b""
+    _report(campaign, packed)
     name, sums = campaign.plan.campaign.name, []
+    sizes: dict[str, int] = {}
+    readme = _README.format(version=_versions(campaign)[0], check=_WITH_PROGRAM if packed else _WITHOUT_PROGRAM)
+    beside = {PROGRAM: packed} if packed else {}
+    if packed:
+        beside |= {path: content for path, content, _ in unpack(packed) if path in _BESIDE}
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
-        beside = target.with_name(f".{target.name}")
-        with zipfile.ZipFile(beside, "w", zipfile.ZIP_DEFLATED) as archive:
-            for path, content in (
-                *_files(campaign),
-                ("README.txt", _README.format(version=fadelab_version()).encode()),
-            ):
+        unfinished = target.with_name(f".{target.name}")
+        with zipfile.ZipFile(unfinished, "w", zipfile.ZIP_DEFLATED) as archive:
+            for path, content in (*_files(campaign), ("README.txt", readme.encode())):
                 sums.append(f"{hashlib.sha256(content).hexdigest()}  {path}\n")
-                _add(archive, f"{name}/{path}", content)
-            _add(archive, f"{name}/{SUMS}", "".join(sums).encode())
-            for lock in sorted(root().glob("requirements*.lock")):
-                _add(archive, lock.name, lock.read_bytes())
-            if source:
-                _add(archive, "source.tar.gz", _source())
-        beside.replace(target)
+                sizes[f"{name}/{path}"] = _add(archive, f"{name}/{path}", content)
+            sizes[f"{name}/{SUMS}"] = _add(archive, f"{name}/{SUMS}", "".join(sums).encode())
+            for path, content in beside.items():
+                sizes[path] = _add(archive, path, content)
+            about = metadata(
+                campaign.plan,
+                sizes,
+                publication=publication or Publication(),
+                ended=_ended(campaign),
+                versions=_versions(campaign),
+                sources=_digests(campaign),
+            )
+            _add(archive, METADATA, about.encode())
+        unfinished.replace(target)
     except OSError as error:
         raise CampaignError(f"{target}: cannot be written: {error.strerror}") from None
     return target
+
+
+def _versions(campaign: Campaigned) -> list[str]:
+    return sorted({row.fadelab for row in campaign.rows})
+
+
+def _digests(campaign: Campaigned) -> list[str]:
+    return sorted({row.sources for row in campaign.rows if row.status == "done"})
+
+
+def _ended(campaign: Campaigned) -> str:
+    """Return when the last run began."""
+    made = (campaign.path / RUNS / row.run / MANIFEST for row in campaign.rows if row.status == "done")
+    return max((str(json.loads(path.read_text())["started"]) for path in made), default="")
 
 
 def _files(campaign: Campaigned) -> Iterator[tuple[str, bytes]]:
@@ -81,18 +140,55 @@ def _files(campaign: Campaigned) -> Iterator[tuple[str, bytes]]:
                 yield path.relative_to(campaign.path).as_posix(), path.read_bytes()
 
 
-def _add(archive: zipfile.ZipFile, name: str, content: bytes) -> None:
+def _add(archive: zipfile.ZipFile, name: str, content: bytes) -> int:
+    """Add a file; return its size."""
     entry = zipfile.ZipInfo(name, _DATE)
     entry.compress_type = zipfile.ZIP_DEFLATED
     entry.external_attr = 0o644 << 16
     archive.writestr(entry, content)
+    return len(content)
 
 
-def _source() -> bytes:
-    """Return the tracked files of this checkout's commit. Raises CampaignError where that is not possible."""
-    command = ["git", "-C", str(root()), "archive", "--format=tar", "--prefix=fadelab/", "HEAD"]
+# -- the program that made the runs ----------------------------------------------------------------------------
+
+
+def _program(campaign: Campaigned) -> bytes:
+    """Return the program whose sources the rows name. Raises CampaignError where that is not possible."""
+    path, digests = campaign.path, _digests(campaign)
+    if len(digests) != 1 or not digests[0]:
+        what = "several sources of fadelab" if len(digests) > 1 else "a fadelab that did not record its sources"
+        raise CampaignError(f"{path}: its runs were made by {what}: make them again in one folder, or use --no-source")
     try:
-        made = subprocess.run(command, capture_output=True, check=True)
-    except (OSError, subprocess.CalledProcessError):
-        raise CampaignError(f"{root()}: is no git checkout, so that there is no source: use --no-source") from None
-    return gzip.compress(made.stdout, mtime=0)
+        about = json.loads((path / SOURCES).read_text())
+        differing = (path / DIFFERING).read_bytes() if (path / DIFFERING).exists() else b""
+        made = program(str(about["commit"]), differing, about["removed"])
+        found = digest_of_archive(made)
+    except (OSError, ValueError, LookupError, SourcesError) as error:
+        raise CampaignError(
+            f"{path}: the sources that made its runs ({_versions(campaign)[0]}) cannot be had ({error}): bundle it in "
+            "a checkout that has that commit, or use --no-source"
+        ) from None
+    if found != digests[0]:
+        raise CampaignError(
+            f"{path}: its runs were made by sources {digests[0][:12]}, and {SOURCES} leads to {found[:12]}: use "
+            "--no-source"
+        )
+    return made
+
+
+def _report(campaign: Campaigned, packed: bytes) -> None:
+    """Write the report, by the packed program if its sources are not those of this one. Raises CampaignError."""
+    if not packed or _digests(campaign) == [sources().digest]:
+        write_report(campaign, campaign.path)
+        return
+    with TemporaryDirectory(prefix="fadelab-bundle-") as made:
+        folder = Path(made)
+        for name, content, _ in unpack(packed):
+            (folder / name).parent.mkdir(parents=True, exist_ok=True)
+            (folder / name).write_bytes(content)
+        command = [sys.executable, "-P", "-m", "testbed", "report", "write", str(campaign.path.resolve())]
+        environment = {**os.environ, "FADELAB_ROOT": made, "PYTHONPATH": made, "FADELAB_PURE": "1"}
+        done = subprocess.run(command, cwd=made, env=environment, capture_output=True, text=True)
+    if done.returncode:
+        last = done.stderr.strip().splitlines()[-1:] or [f"status {done.returncode}"]
+        raise CampaignError(f"{campaign.path}: {_versions(campaign)[0]} cannot write its report here: {last[0]}")

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from testbed.campaigns.file import CampaignError, Reference
-from testbed.campaigns.folder import RUNS, write_whole
+from testbed.campaigns.folder import PLAN, RUNS, write_whole
 from testbed.campaigns.plan import Point
 from testbed.reports import agreement
 from testbed.reports.document import Block, Code, Heading, Paragraph, Picture, Table, markdown, page
@@ -168,6 +168,7 @@ def _origin(campaign: Campaigned) -> Iterator[Block]:
         runs = [(run, row) for run, row in campaign.runs[point.name] if row.counts]
         if runs:
             late = " --allow-late" if any(row.on_time is False for _, row in runs) else ""
+            span = runs[-1][0].seed - runs[0][0].seed + 1
             rows.append(
                 [
                     point.label,
@@ -175,12 +176,17 @@ def _origin(campaign: Campaigned) -> Iterator[Block]:
                     str(point.scenario["name"]),
                     _seeds([run.seed for run, _ in runs]),
                     *(", ".join(sorted({getattr(row, name) for _, row in runs})) for name in _MADE_BY),
-                    f"./fadelab run {RUNS}/{runs[0][0].name}/scenario.yaml --repeat {len(runs)}{late}",
+                    ", ".join(sorted({row.sources[:12] for _, row in runs})),
+                    f"fadelab run {RUNS}/{runs[0][0].name}/scenario.yaml --repeat {span}{late} --out AGAIN",
                 ]
             )
-    yield Table(["point", "tier", "scenario", "seeds", "fadelab", "machine", "cores", "command"], rows, 8)
-    yield Paragraph("The whole campaign, in the folder of this report (on tier model with the same files to the byte):")
-    yield Code("./fadelab campaign campaign.yaml --out AGAIN")
+    yield Table(["point", "tier", "scenario", "seeds", "fadelab", "machine", "cores", "sources", "command"], rows, 9)
+    yield Paragraph(
+        "The commands are for the campaign's folder, with the folder of fadelab in PATH. AGAIN is a new folder. The "
+        "whole campaign, on tier model with the same files to the byte:"
+    )
+    late = " --allow-late" if any(row.counts and row.on_time is False for row in campaign.rows) else ""
+    yield Code(f"fadelab campaign {PLAN}{late} --out AGAIN")
     yield Paragraph(
         "Median and quartiles interpolate between neighbours. docs/campaigns.md defines the intervals, and says how "
         "often they contain the truth, as measured."

@@ -1,31 +1,40 @@
-"""Checks a campaign made elsewhere: checksums of all files, and a sample of runs made again.
+"""Checks a campaign made elsewhere: checksums, results and report, and a sample of runs made again.
 
 Rules kept
 - Every difference is named by file and place; a record by row and column.
+- The verifier draws the sample, by a number or by chance: who made the bundle cannot know it.
+- All that a campaign states twice is compared: index and results with the runs' own files, report and figures with
+  those that the rows give here, the program with the digest of its sources.
 - What cannot be checked here is said: real-time runs do not repeat to the byte.
-- The bundle is data: nothing in it is executed but its scenarios, on tier `model`.
+- The bundle is data within limits (received.py): nothing in it is executed but its scenarios, on tier `model`.
 """
 
 import hashlib
 import json
 import random
-import zipfile
-import zlib
+import re
+import secrets
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from itertools import zip_longest
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from testbed.campaigns.executing import Parcel, Task, execute_afar, task_of
-from testbed.campaigns.file import CampaignError
-from testbed.campaigns.folder import PLAN, RESULTS, RUNS, open_plan
+from testbed.campaigns.folder import RESULTS, RUNS, open_plan, results_of
 from testbed.campaigns.plan import Run
 from testbed.campaigns.processes import call_all
 from testbed.campaigns.rows import CONDITIONS, MANIFEST, Row, describe
-from testbed.reports.bundle import SUMS
+from testbed.reports.bundle import PROGRAM, SUMS
 from testbed.reports.numbers import Campaigned, read_campaign
+from testbed.reports.received import LARGEST_FILE, check_names, check_plan, opened
+from testbed.reports.report import FIGURES, write_report
+from testbed.sources import SourcesError, digest_of_archive, sources
+
+#: numbers that `--draw` may have
+DRAWS = 2**32
+#: what differs between two descriptions of one run: checksums are compared by themselves
+_NOT_OF_THE_RUN = {"seconds", "files"}
 
 
 @dataclass(frozen=True)
@@ -39,29 +48,44 @@ class Verdict:
     #: runs made again, of those that tier `model` can make again
     recomputed: int
     of: int
+    #: the number that drew them
+    draw: int
     #: runs that are done on real-time tiers, which do not repeat to the byte
     real_time: int
-    #: versions that made the runs
+    #: versions and digests of sources that made the runs
     versions: tuple[str, ...]
+    sources: tuple[str, ...]
+    #: whether the program's source in the bundle was compared with the latter
+    has_program: bool
+    #: whether there is a report that was compared
+    has_report: bool
     #: in the order of the checks; empty: all agrees
     differences: tuple[str, ...]
 
 
 def verify(
-    path: Path, *, sample: int | None, workers: int, done: Callable[[int, int], None] = lambda runs, of: None
+    path: Path,
+    *,
+    sample: int | None,
+    draw: int | None = None,
+    workers: int,
+    done: Callable[[int, int], None] = lambda runs, of: None,
 ) -> Verdict:
     """Check a bundle or a campaign's folder; `sample` is the number of runs to make again, None: all.
 
-    Raises CampaignError for a path that is neither.
+    `draw` decides which; None: chance. Raises CampaignError for a path that is neither, or is refused.
     """
-    with _opened(path) as (folder, damaged):
+    draw = secrets.randbelow(DRAWS) if draw is None else draw
+    with opened(path) as received:
+        folder = received.folder
         plan = open_plan(folder)
+        check_plan(plan, folder)
         campaign = read_campaign(folder)
         files, differing = _check_sums(campaign)
-        runs = [(run, row) for each in campaign.runs.values() for run, row in each if row.status == "done"]
-        model = [run for run, _ in runs if not run.point.real_time]
-        chosen = _choose(model, sample, differing, plan.sha256)
-        differences = list(damaged)
+        runs = [(run, row) for each in campaign.runs.values() for run, row in each]
+        model = [(run, row) for run, row in runs if not run.point.real_time]
+        chosen = _choose(model, sample, differing, draw)
+        differences = list(received.damaged)
         count = 0
 
         def tell(task: Task, parcel: Parcel) -> None:
@@ -69,105 +93,117 @@ def verify(
             count += 1
             done(count, len(chosen))
 
-        tasks = [task_of(run, plan.campaign, folder) for run in chosen]
+        tasks = [task_of(run, plan.campaign, folder) for run, _ in chosen]
         made = call_all(execute_afar, tasks, workers=workers, done=tell)
         named: set[str] = set()
-        for run, parcel in zip(chosen, made, strict=True):
+        for (run, row), parcel in zip(chosen, made, strict=True):
+            if row.status == "failed":
+                if parcel.row.status == "done":
+                    differences.append(f"{RUNS}/{run.name}: is said to have failed ({row.error}), and can be made")
+                continue
             for file, difference in _compare(folder / RUNS / run.name, parcel):
                 named.add(f"{RUNS}/{run.name}/{file}")
                 differences.append(f"{RUNS}/{run.name}/{file}: {difference}")
-        results = list(_check_results(campaign))
-        if results:
-            named.add(RESULTS)
+        results = [*_check_rows(campaign), *_check_results(campaign)]
+        named |= {line.partition(":")[0] for line in results}
+        report = list(_check_report(campaign))
+        named |= {line.partition(":")[0] for line in report}
         # those that nothing else explains
         differences += [f"{file}: {why}" for file, why in differing.items() if file not in named]
-        differences += results
+        differences += results + report
+        stated = sorted({row.sources for _, row in runs if row.status == "done"})
+        program = None if received.bundle is None else received.bundle / PROGRAM
+        has_program = program is not None and program.exists()
+        if program is not None and has_program:
+            differences += _check_program(program, stated)
         return Verdict(
             campaign=plan.campaign.name,
             plan=plan.sha256,
             files=files,
             recomputed=len(chosen),
             of=len(model),
-            real_time=len(runs) - len(model),
+            draw=draw,
+            real_time=len([run for run, row in runs if run.point.real_time and row.status == "done"]),
             versions=tuple(sorted({row.fadelab for _, row in runs})),
+            sources=tuple(stated),
+            has_program=has_program,
+            has_report=(folder / "report.html").exists() or (folder / "report.md").exists(),
             differences=tuple(differences),
         )
 
 
-@contextmanager
-def _opened(path: Path) -> Iterator[tuple[Path, list[str]]]:
-    """Yield the campaign's folder of a bundle, and the files that its archive has damaged."""
-    if path.is_dir():
-        inner = [path] if (path / PLAN).exists() else [found.parent for found in sorted(path.glob(f"*/{PLAN}"))]
-        if len(inner) != 1:
-            raise CampaignError(f"{path}: is neither a bundle nor a campaign's folder")
-        yield inner[0], []
-        return
-    with TemporaryDirectory(prefix="fadelab-verify-") as scratch:
-        damaged = []
-        try:
-            with zipfile.ZipFile(path) as archive:
-                for entry in archive.infolist():
-                    try:
-                        archive.extract(entry, scratch)
-                    except (zipfile.BadZipFile, zlib.error, EOFError, OSError, ValueError) as error:
-                        damaged.append(f"{entry.filename}: is damaged in the archive: {error}")
-        except FileNotFoundError:
-            raise CampaignError(f"{path}: no such bundle") from None
-        except (OSError, zipfile.BadZipFile) as error:
-            raise CampaignError(f"{path}: is no bundle: {error}") from None
-        found = sorted(Path(scratch).glob(f"*/{PLAN}"))
-        if len(found) != 1:
-            first = f": {damaged[0]}" if damaged else ""
-            raise CampaignError(f"{path}: is no bundle of one campaign{first}")
-        yield found[0].parent, damaged
-
-
 def _check_sums(campaign: Campaigned) -> tuple[int, dict[str, str]]:
-    """Return the number of files compared with their checksums, and those that differ with the reason."""
+    """Return the number of files compared with their checksums, and those that differ with the reason.
+
+    Raises CampaignError for a name that leads outside.
+    """
     folder = campaign.path
     stated = {f"{RUNS}/{row.run}/{name}": digest for row in campaign.rows for name, digest in row.files.items()}
     stated |= campaign.plan.files
     try:
-        lines = (folder / SUMS).read_text().splitlines()
+        lines = (folder / SUMS).read_text(errors="replace").splitlines()
     except OSError:
         lines = []
     stated |= {name: digest for digest, _, name in (line.partition("  ") for line in lines)}
+    check_names(stated, f"{folder / SUMS if lines else folder}")
     differing = {}
     for name, digest in stated.items():
         try:
-            content = (folder / name).read_bytes()
+            with (folder / name).open("rb") as file:
+                found = hashlib.file_digest(file, "sha256").hexdigest()
         except OSError:
             differing[name] = "is missing"
             continue
-        if hashlib.sha256(content).hexdigest() != digest:
+        if found != digest:
             differing[name] = "differs from its checksum"
     return len(stated), differing
 
 
+def _check_rows(campaign: Campaigned) -> Iterator[str]:
+    """Yield the differences between the index, from which the report is made, and the runs' folders."""
+    folder, metrics = campaign.path, campaign.plan.campaign.all_metrics
+    if (folder / SUMS).exists() and not campaign.complete:
+        yield f"index.jsonl: {campaign.planned - len(campaign.rows)} runs of the plan are missing"
+    for row in campaign.rows:
+        if row.status != "done":
+            continue
+        try:
+            found = describe(folder / RUNS / row.run, row.run, metrics)
+        except (OSError, ValueError, LookupError) as error:
+            yield f"{RUNS}/{row.run}: cannot be read: {error}"
+            continue
+        for each in fields(Row):
+            stated, own = getattr(row, each.name), getattr(found, each.name)
+            if each.name not in _NOT_OF_THE_RUN and stated != own:
+                yield f"index.jsonl: {row.run}: {each.name} is {_brief(stated)}, and {_brief(own)} in the run's folder"
+        if more := sorted(found.files.keys() - row.files.keys()):
+            yield f"index.jsonl: {row.run}: {more[0]} is in the run's folder, and not in the index"
+
+
+def _brief(value: object) -> str:
+    text = str(value)
+    return text if len(text) <= 200 else f"{text[:200]}..."
+
+
 def _check_results(campaign: Campaigned) -> Iterator[str]:
-    """Yield the differences between results.json and the runs' folders."""
+    """Yield the differences between results.json, results.csv and the rows."""
     folder = campaign.path
+    rows = [each for runs in campaign.runs.values() for each in runs]
     try:
         stated = {run["run"]: run for run in json.loads((folder / RESULTS).read_text())["runs"]}
-    except (OSError, ValueError, LookupError, TypeError):
-        yield f"{RESULTS}: cannot be read"
-        return
-    metrics = campaign.plan.campaign.all_metrics
-    for runs in campaign.runs.values():
-        for run, row in runs:
+        for run, row in rows:
             if run.name not in stated:
                 yield f"{RESULTS}: {run.name} is missing"
             elif row.status == "done":
-                yield from _check_row(folder, run, stated[run.name], metrics)
-
-
-def _check_row(folder: Path, run: Run, stated: dict[str, object], metrics: tuple[str, ...]) -> Iterator[str]:
-    try:
-        row: Row = describe(folder / RUNS / run.name, run.name, metrics)
-    except (OSError, ValueError, LookupError) as error:
-        yield f"{RUNS}/{run.name}: cannot be read: {error}"
+                yield from _check_metrics(row, stated[run.name])
+    except (OSError, ValueError, LookupError, TypeError, AttributeError):
+        yield f"{RESULTS}: cannot be read"
         return
+    for name, text in results_of(campaign.plan, rows, complete=campaign.complete).items():
+        yield from _check_file(folder, name, text.encode())
+
+
+def _check_metrics(row: Row, stated: dict[str, object]) -> Iterator[str]:
     found, kept = stated.get("metrics"), row.lasting()
     claims = {name: found.get(name) if isinstance(found, dict) else None for name in row.metrics}
     # a campaign of an older version has no conditions
@@ -175,16 +211,69 @@ def _check_row(folder: Path, run: Run, stated: dict[str, object], metrics: tuple
     for name, claimed in claims.items():
         value = kept["metrics"][name] if name in row.metrics else kept[name]
         if claimed != value:
-            yield f"{RESULTS}: {run.name}: {name} is {claimed}, and {value} in the run's summary.json"
+            yield f"{RESULTS}: {row.run}: {name} is {claimed}, and {value} in the run's row"
 
 
-def _choose(runs: list[Run], sample: int | None, differing: dict[str, str], plan: str) -> list[Run]:
-    """Return the runs to make again: those with files that differ, and others drawn by chance."""
-    suspects = [run for run in runs if any(name.startswith(f"{RUNS}/{run.name}/") for name in differing)]
-    others = [run for run in runs if run not in suspects]
+def _check_file(folder: Path, name: str, made: bytes) -> Iterator[str]:
+    try:
+        kept = (folder / name).read_bytes()
+    except OSError:
+        yield f"{name}: is missing"
+        return
+    if kept != made:
+        yield f"{name}: {first_difference(name, kept, made)}"
+
+
+def _check_report(campaign: Campaigned) -> Iterator[str]:
+    """Yield the differences between the report and the one that the rows give; nothing where there is no report."""
+    folder = campaign.path
+    if not any((folder / name).exists() for name in ("report.html", "report.md")):
+        return
+    why = ""
+    if made_by := {row.sources for row in campaign.rows if row.status == "done"} - {sources().digest}:
+        others = ", ".join(sorted(each[:12] or "not recorded" for each in made_by))
+        why = f" (the runs' sources, {others}, may word it otherwise)"
+    with TemporaryDirectory(prefix="fadelab-report-") as made:
+        scratch = Path(made)
+        try:
+            write_report(campaign, scratch)
+        except (OSError, ValueError, LookupError, ArithmeticError) as error:
+            yield f"report.html: cannot be made from the rows: {error}"
+            return
+        for path in sorted(scratch.rglob("*")):
+            if path.is_file():
+                name = path.relative_to(scratch).as_posix()
+                yield from (line + why for line in _check_file(folder, name, path.read_bytes()))
+        for more in sorted(_names(folder / FIGURES) - _names(scratch / FIGURES)):
+            yield f"{FIGURES}/{more}: is no figure of the report"
+
+
+def _names(folder: Path) -> set[str]:
+    return {path.name for path in folder.iterdir()} if folder.is_dir() else set()
+
+
+def _check_program(program: Path, stated: list[str]) -> Iterator[str]:
+    """Yield whether the program in the bundle has other sources than those that made the runs."""
+    try:
+        found = digest_of_archive(program.read_bytes(), most=LARGEST_FILE)
+    except SourcesError as error:
+        yield f"{PROGRAM}: {error}"
+        return
+    if stated != [found]:
+        theirs = ", ".join(each[:12] or "none recorded" for each in stated)
+        yield f"{PROGRAM}: has sources {found[:12]}, and the runs were made by {theirs}"
+
+
+def _choose(
+    runs: list[tuple[Run, Row]], sample: int | None, differing: dict[str, str], draw: int
+) -> list[tuple[Run, Row]]:
+    """Return the runs to make again: those with files that differ, and others drawn by a number."""
     if sample is None or sample >= len(runs):
         return runs
-    return [*suspects, *random.Random(plan).sample(others, max(0, min(sample - len(suspects), len(others))))]
+    named = {name.split("/")[1] for name in differing if name.startswith(f"{RUNS}/") and name.count("/") > 1}
+    suspects = [each for each in runs if each[0].name in named]
+    others = [each for each in runs if each[0].name not in named]
+    return [*suspects, *random.Random(draw).sample(others, max(0, min(sample - len(suspects), len(others))))]
 
 
 def _compare(folder: Path, parcel: Parcel) -> Iterator[tuple[str, str]]:
@@ -207,11 +296,30 @@ def first_difference(name: str, kept: bytes, made: bytes) -> str:
     """Return where a file of a bundle first differs from the same file made again."""
     if name.endswith(".parquet"):
         return _in_records(kept, made)
+    if name.endswith((".svg", ".html")) and (drawn := _in_drawing(kept, made)):
+        return drawn
     lines = zip_longest(kept.decode(errors="replace").splitlines(), made.decode(errors="replace").splitlines())
     for number, (ours, theirs) in enumerate(lines, 1):
         if ours != theirs:
             return f"line {number} is {_shown(ours)}, made again {_shown(theirs)}"
     return f"differs at byte {_first_byte(kept, made)}"
+
+
+#: in SVG: an attribute with numbers, and a number in it
+_DRAWN = re.compile(r'\s(?:d|x|y|width|height|transform|points)="([^"]*)"')
+_NUMBER = re.compile(r"-?\d+(?:\.\d+)?(?:e-?\d+)?")
+
+
+def _in_drawing(kept: bytes, made: bytes) -> str:
+    """Return the first number in which the drawings of two files differ; empty: they draw the same."""
+    ours, theirs = (
+        [float(number) for drawn in _DRAWN.findall(each.decode(errors="replace")) for number in _NUMBER.findall(drawn)]
+        for each in (kept, made)
+    )
+    if len(ours) != len(theirs):
+        return f"draws {len(ours)} numbers, made again {len(theirs)}"
+    pairs = enumerate(zip(ours, theirs, strict=True), 1)
+    return next((f"number {at} that it draws is {a:g}, made again {b:g}" for at, (a, b) in pairs if a != b), "")
 
 
 def _in_records(kept: bytes, made: bytes) -> str:

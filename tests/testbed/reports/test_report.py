@@ -33,6 +33,7 @@ from testbed.reports.numbers import adjust, judge, level, read_campaign
 from testbed.reports.report import compared, number, write_report
 from testbed.reports.verify import first_difference
 from testbed.results.statistics import Interval, describe, paired
+from testbed.sources import sources
 from tests.harness.campaigns import InProcess, campaign_file, opened
 from tests.harness.live_runs import Capture, done, refused
 
@@ -182,7 +183,8 @@ def test_report_has_the_origin_of_every_number_and_needs_no_other_file(made: Pat
         assert (tmp_path / found).read_text().startswith("<?xml")
     [origin] = [line for line in plain.splitlines() if "| scheme=none | model |" in line]
     assert "| 1 to 12 |" in origin
-    assert "./fadelab run runs/0-none-s1/scenario.yaml --repeat 12" in origin
+    assert "fadelab run runs/0-none-s1/scenario.yaml --repeat 12 --out AGAIN" in origin
+    assert f"| {sources().digest[:12]} |" in origin
     assert "Kojo 2004" in plain
     before = {path.name: path.read_bytes() for path in tmp_path.rglob("*.*")}
     write_report(read_campaign(made), tmp_path)
@@ -229,7 +231,7 @@ def test_bundle_of_another_folder_agrees(plain: Path, tmp_path: Path, capsys: Ca
         names = set(archive.namelist())
         archive.extractall(tmp_path / "unpacked")
     assert {f"small/{name}" for name in ("plan.json", "report.html", "README.txt", "SHA256SUMS")} <= names
-    assert "requirements.lock" in names
+    assert "ro-crate-metadata.json" in names
     assert "small/lock" not in names
     assert verified(tmp_path / "unpacked", "--sample", "0") == 0
 
@@ -298,7 +300,9 @@ def test_another_checkout_verifies_a_bundle_and_names_what_was_changed(copy: Pat
         return subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True)
 
     good = verify(bundle, 3)
-    assert (good.returncode, good.stdout.splitlines()[-1], good.stderr) == (0, "all agrees", "")
+    # a slow machine is told how far it is
+    complaints = [line for line in good.stderr.splitlines() if not line.startswith("verify: ")]
+    assert (good.returncode, good.stdout.splitlines()[-1], complaints) == (0, "all agrees", [])
     assert "made again: 3 of 24 runs" in good.stdout
 
     bad = verify(changed(bundle, tmp_path / "changed.zip", "runs/1-slacp-s2/flow.parquet", rewrite), 0)

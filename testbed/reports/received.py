@@ -1,0 +1,174 @@
+"""A bundle from elsewhere: opened within limits, and refused where it leads outside itself.
+
+Rules kept
+- Sizes and names are looked at before anything is unpacked or read.
+- Only regular files and folders are read, and only those below the bundle. Links, devices and pipes are refused.
+- The names that its files state (checksums, plan, index) are names within it.
+- Each refusal is one line.
+"""
+
+import stat
+import zipfile
+import zlib
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path, PurePosixPath
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from testbed.campaigns.file import CampaignError
+from testbed.campaigns.folder import PLAN
+from testbed.campaigns.plan import PATHS, CampaignPlan
+from testbed.reports.bundle import PROGRAM
+
+#: octets of all files, and of one, unpacked
+MOST_OCTETS, LARGEST_FILE = 20_000_000_000, 2_000_000_000
+MOST_FILES = 1_000_000
+#: octets per octet of the archive, beyond the first 100 MB; bundles have some 2
+HIGHEST_RATIO, RATIO_FROM = 100, 100_000_000
+_FLAG_ENCRYPTED = 1
+
+
+@dataclass(frozen=True)
+class Received:
+    """A bundle or a campaign's folder, opened."""
+
+    #: the campaign's
+    folder: Path
+    #: the bundle's, with the program's source; None: this is a campaign's folder
+    bundle: Path | None
+    #: files that the archive has damaged
+    damaged: list[str] = field(default_factory=list)
+
+
+@contextmanager
+def opened(path: Path) -> Iterator[Received]:
+    """Yield a bundle, packed or not, or a campaign's folder. Raises CampaignError for another path, or if refused."""
+    if path.is_dir():
+        alone = (path / PLAN).exists()
+        folder = path if alone else _only_campaign(path, path)
+        # a stranger unpacks other things beside it, the program for one
+        _check([] if alone else [path / PROGRAM, folder], path)
+        _check(folder.rglob("*"), path)
+        yield Received(folder, None if alone else path)
+        return
+    if path.exists() and not path.is_file():
+        raise CampaignError(f"{path}: is no bundle: it is no regular file")
+    with TemporaryDirectory(prefix="fadelab-verify-") as made:
+        scratch = Path(made)
+        try:
+            with zipfile.ZipFile(path) as archive:
+                entries = archive.infolist()
+                _check_entries(entries, path)
+                damaged = [why for entry in entries if (why := _extract(archive, entry, scratch))]
+        except FileNotFoundError:
+            raise CampaignError(f"{path}: no such bundle") from None
+        except (OSError, zipfile.BadZipFile) as error:
+            raise CampaignError(f"{path}: is no bundle: {error}") from None
+        yield Received(_only_campaign(scratch, path, damaged), scratch, damaged)
+
+
+def _only_campaign(folder: Path, path: Path, damaged: list[str] | None = None) -> Path:
+    found = sorted(folder.glob(f"*/{PLAN}"))
+    if len(found) != 1:
+        first = f": {damaged[0]}" if damaged else ""
+        raise CampaignError(f"{path}: is neither a bundle nor a campaign's folder{first}")
+    return found[0].parent
+
+
+# -- before anything is unpacked -------------------------------------------------------------------------------
+
+
+def _check_entries(entries: list[zipfile.ZipInfo], path: Path) -> None:
+    """Raise CampaignError for an archive whose table of contents is beyond a limit or leads outside."""
+    _check_sizes([entry.file_size for entry in entries], path)
+    total, packed = sum(entry.file_size for entry in entries), path.stat().st_size
+    if total > RATIO_FROM and total > HIGHEST_RATIO * packed:
+        raise CampaignError(
+            f"{path}: is refused: {packed:,} octets would unpack to {total:,}, more than {HIGHEST_RATIO} times as many"
+        )
+    seen = set()
+    for entry in entries:
+        kind = stat.S_IFMT(entry.external_attr >> 16)
+        if not is_inside(entry.filename) or kind not in (0, stat.S_IFREG, stat.S_IFDIR):
+            raise CampaignError(f"{path}: is refused: {entry.filename!r} leads outside, or is no regular file")
+        if entry.filename in seen:
+            raise CampaignError(f"{path}: is refused: {entry.filename!r} is there twice")
+        if entry.flag_bits & _FLAG_ENCRYPTED or entry.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
+            raise CampaignError(f"{path}: is refused: {entry.filename!r} is packed as bundles are not")
+        seen.add(entry.filename)
+
+
+def _check_sizes(sizes: list[int], path: Path) -> None:
+    if len(sizes) > MOST_FILES:
+        raise CampaignError(f"{path}: is refused: it has {len(sizes):,} files, and {MOST_FILES:,} are allowed")
+    for name, size, most in (("all files", sum(sizes), MOST_OCTETS), ("a file", max(sizes, default=0), LARGEST_FILE)):
+        if size > most:
+            raise CampaignError(f"{path}: is refused: {name} would have {size:,} octets, and {most:,} are allowed")
+
+
+def is_inside(name: str) -> bool:
+    """Return whether a path that a bundle states is one within it."""
+    path = PurePosixPath(name)
+    return bool(path.parts) and not path.is_absolute() and ".." not in path.parts and "\0" not in name
+
+
+def _extract(archive: zipfile.ZipFile, entry: zipfile.ZipInfo, scratch: Path) -> str:
+    """Unpack a file; return the damage to it in words, empty without."""
+    try:
+        # at most file_size octets, which was looked at: the module reads no more
+        archive.extract(entry, scratch)
+    except (zipfile.BadZipFile, zlib.error, EOFError, OSError, ValueError) as error:
+        return f"{entry.filename}: is damaged in the archive: {error}"
+    return ""
+
+
+# -- before anything is read -----------------------------------------------------------------------------------
+
+
+def _check(paths: Iterable[Path], bundle: Path) -> None:
+    """Raise CampaignError for other paths than regular files and folders, and beyond a limit."""
+    sizes = []
+    for each in paths:
+        try:
+            found = each.lstat()
+        except FileNotFoundError:
+            continue
+        if stat.S_ISREG(found.st_mode):
+            sizes.append(found.st_size)
+        elif not stat.S_ISDIR(found.st_mode):
+            raise CampaignError(f"{bundle}: is refused: {each} is no regular file")
+    _check_sizes(sizes, bundle)
+
+
+def check_names(stated: Mapping[str, str], where: str) -> None:
+    """Raise CampaignError if a file of a bundle names one outside; `stated` is by those names."""
+    for name in stated:
+        if not is_inside(name):
+            raise CampaignError(f"{where}: is refused: it names {name!r}, which is outside the bundle")
+
+
+def check_plan(plan: CampaignPlan, where: Path) -> None:
+    """Raise CampaignError if the runs of a plan would read or write outside the bundle."""
+    check_names(plan.files, f"{where / PLAN}")
+    for point in plan.points:
+        if not isinstance(point.name, str) or PurePosixPath(point.name).name != point.name or "\0" in point.name:
+            raise CampaignError(f"{where / PLAN}: is refused: {point.name!r} is no name of a point")
+        for path in _paths(point.scenario):
+            if path not in plan.files:
+                raise CampaignError(
+                    f"{where / PLAN}: is refused: {point.name} reads {path!r}, which is none of its files"
+                )
+
+
+def _paths(value: Any, key: str = "") -> Iterator[str]:
+    """Yield the paths in a scenario's value."""
+    if isinstance(value, dict):
+        for name, inner in value.items():
+            yield from _paths(inner, name)
+    elif isinstance(value, list):
+        for inner in value:
+            yield from _paths(inner, key)
+    elif key in PATHS and isinstance(value, str):
+        yield value

@@ -1,0 +1,354 @@
+"""The check of a bundle that somebody has forged, or made to harm who checks it."""
+
+import hashlib
+import json
+import os
+import random
+import re
+import secrets
+import shutil
+import struct
+import zipfile
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from testbed.campaigns.engine import run_campaign
+from testbed.campaigns.folder import open_plan, results_of
+from testbed.cli import app
+from testbed.reports import received, verify
+from testbed.reports.bundle import SUMS, write_bundle
+from testbed.reports.numbers import read_campaign
+from testbed.reports.received import is_inside
+from testbed.reports.report import write_report
+from tests.harness.campaigns import InProcess, campaign_file, opened
+from tests.harness.live_runs import Capture, refused
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture(scope="module")
+def bundle(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A bundle, unpacked."""
+    folder: Path = tmp_path_factory.mktemp("campaign")
+    with opened(folder / "out", campaign_file(folder, seeds={"count": 6})) as campaign:
+        run_campaign(campaign, InProcess)
+    made = write_bundle(read_campaign(folder / "out"), folder / "b.zip", source=False)
+    with zipfile.ZipFile(made) as archive:
+        archive.extractall(folder / "bundle")
+    return folder / "bundle"
+
+
+@pytest.fixture
+def forged(bundle: Path, tmp_path: Path) -> Path:
+    """The campaign's folder of a copy, to be forged."""
+    return Path(shutil.copytree(bundle, tmp_path / "bundle")) / "small"
+
+
+def check(folder: Path, *options: str) -> int:
+    return app.main(["report", "verify", str(folder.parent), "--workers", "1", *options])
+
+
+def sum_again(folder: Path) -> None:
+    """Write the checksums of all files anew, as a forger does."""
+    lines = []
+    for path in sorted(folder.rglob("*")):
+        if path.is_file() and path.name != SUMS:
+            digest = hashlib.sha256(path.read_bytes()).hexdigest()
+            lines.append(f"{digest}  {path.relative_to(folder).as_posix()}\n")
+    (folder / SUMS).write_text("".join(lines))
+
+
+def change_rows(folder: Path, change: Callable[[dict[str, Any]], dict[str, Any]]) -> None:
+    index = folder / "index.jsonl"
+    rows = [json.loads(line) for line in index.read_text().splitlines()]
+    index.write_text("".join(json.dumps(change(row) if "run" in row else row) + "\n" for row in rows))
+
+
+def tell_anew(folder: Path) -> None:
+    """Write results, report and checksums as the index has them now."""
+    campaign = read_campaign(folder)
+    rows = [each for runs in campaign.runs.values() for each in runs]
+    for name, text in results_of(campaign.plan, rows, complete=True).items():
+        (folder / name).write_text(text)
+    write_report(campaign, folder)
+    sum_again(folder)
+
+
+def test_bundle_that_nobody_forged_agrees(forged: Path, capsys: Capture) -> None:
+    assert check(forged, "--sample", "1") == 0
+    out = capsys.readouterr().out
+    assert "report: text and figures compared with those that the rows give" in out
+    assert out.splitlines()[-1] == "all agrees"
+
+
+@pytest.mark.parametrize("file", ["report.md", "report.html"])
+def test_forged_report_with_new_sums_is_found(file: str, forged: Path, capsys: Capture) -> None:
+    text = (forged / file).read_text()
+    (forged / file).write_text(re.sub("6 to 6|1 to 6", "1 to 60", text, count=1))
+    sum_again(forged)
+    assert check(forged, "--sample", "0") == 2
+    assert re.search(
+        rf"1 difference, the first: {file}: line \d+ is '.*1 to 60.*', made again", capsys.readouterr().err
+    )
+
+
+def test_forged_figure_with_new_sums_is_found(forged: Path, capsys: Capture) -> None:
+    figure = forged / "figures" / "bars-duration_s.svg"
+    text = figure.read_text()
+    [first, *_] = re.findall(r'<path d="M (\d+\.\d+) ', text)
+    figure.write_text(text.replace(f'd="M {first} ', f'd="M {float(first) + 5:g} ', 1))
+    (forged / "figures" / "more.svg").write_text("<svg/>")
+    sum_again(forged)
+    assert check(forged, "--sample", "0") == 2
+    shown = capsys.readouterr()
+    assert re.search(
+        r"the first: figures/bars-duration_s\.svg: number \d+ that it draws is [\d.]+, made again", shown.err
+    )
+    assert "differs: figures/more.svg: is no figure of the report" in shown.out
+
+
+def test_index_and_report_that_agree_and_are_both_forged_are_found(forged: Path, capsys: Capture) -> None:
+    """The report is made from the index, so the index is compared with the runs."""
+
+    def faster(row: dict[str, Any]) -> dict[str, Any]:
+        return row | {"metrics": {name: value * 2 for name, value in row["metrics"].items()}}
+
+    change_rows(forged, faster)
+    tell_anew(forged)
+    assert check(forged, "--sample", "0") == 2
+    assert re.search(r"the first: index\.jsonl: 0-none-s1: metrics is .*, and .* in the run's", capsys.readouterr().err)
+
+
+def test_table_of_results_is_compared(forged: Path, capsys: Capture) -> None:
+    (forged / "results.csv").write_text((forged / "results.csv").read_text().replace("done", "late", 1))
+    sum_again(forged)
+    assert check(forged, "--sample", "0") == 2
+    assert "1 difference, the first: results.csv: line 2 is '0-none-s1,model,none,1,late" in capsys.readouterr().err
+
+
+def forge_run(folder: Path, run: str) -> None:
+    """Make a run twice as fast, in all places where that is told."""
+    path = folder / "runs" / run / "summary.json"
+    summary = json.loads(path.read_text())
+    before = summary["goodput_bps"]
+    summary["goodput_bps"] = before * 2
+    path.write_text(json.dumps(summary, indent=2) + "\n")
+    digest = hashlib.sha256(path.read_bytes()).hexdigest()
+
+    def change(row: dict[str, Any]) -> dict[str, Any]:
+        if row["run"] != run:
+            return row
+        metrics = {**row["metrics"], "goodput_bps": before * 2}
+        return row | {"metrics": metrics, "files": {**row["files"], "summary.json": digest}}
+
+    change_rows(folder, change)
+    tell_anew(folder)
+
+
+def test_changed_run_is_found_by_a_number_of_the_verifier_and_not_hidden_by_the_plan(
+    forged: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A forger who knows the plan's hash knew the whole sample when the hash drew it."""
+    plan = open_plan(forged)
+    runs = [plan.run(point, n).name for point in plan.points for n in range(6)]
+    spared = next(run for run in runs if run not in random.Random(plan.sha256).sample(runs, 3))
+    forge_run(forged, spared)
+    hits = [draw for draw in range(60) if spared in random.Random(draw).sample(runs, 3)]
+    misses = [draw for draw in range(60) if draw not in hits]
+    assert check(forged, "--sample", "3", "--draw", str(misses[0])) == 0
+    assert check(forged, "--sample", "3", "--draw", str(hits[0])) == 2
+    assert f"the first: runs/{spared}/summary.json: line" in capsys.readouterr().err
+    # without a number it is chance, which is told, and repeats the draw
+    monkeypatch.setattr(secrets, "randbelow", lambda most: hits[1] if most == verify.DRAWS else -1)
+    assert check(forged, "--sample", "3") == 2
+    assert f"drawn by {hits[1]}: --draw {hits[1]} repeats it" in capsys.readouterr().out
+
+
+def test_draws_without_a_number_differ(forged: Path, capsys: Capture) -> None:
+    """Two equal ones of 2**32 have a probability of 2e-10."""
+    for _ in range(2):
+        assert check(forged, "--sample", "0") == 0
+    first, second = re.findall(r"drawn by (\d+)", capsys.readouterr().out)
+    assert first != second
+
+
+def test_run_that_is_said_to_have_failed_and_can_be_made_is_found(forged: Path, capsys: Capture) -> None:
+    """Otherwise who does not like a run lets it fail."""
+
+    def fail(row: dict[str, Any]) -> dict[str, Any]:
+        made = {"status": "failed", "error": "no luck", "files": {}, "metrics": {}}
+        return row | made if row["run"] == "1-slacp-s2" else row
+
+    change_rows(forged, fail)
+    shutil.rmtree(forged / "runs" / "1-slacp-s2")
+    tell_anew(forged)
+    assert check(forged, "--all") == 2
+    err = capsys.readouterr().err
+    assert "1 difference, the first: runs/1-slacp-s2: is said to have failed (no luck), and can be made" in err
+
+
+def test_run_that_is_missing_is_found(forged: Path, capsys: Capture) -> None:
+    shutil.rmtree(forged / "runs" / "1-slacp-s2")
+    tell_anew(forged)
+    assert check(forged, "--sample", "0") == 2
+    assert "the first: index.jsonl: 1 runs of the plan are missing" in capsys.readouterr().err
+
+
+# -- bundles that harm -----------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def never_unpacked(monkeypatch: pytest.MonkeyPatch) -> None:
+    def extract(*arguments: Any) -> None:
+        pytest.fail("is unpacked")
+
+    monkeypatch.setattr(zipfile.ZipFile, "extract", extract)
+
+
+def zipped(path: Path, files: Mapping[Any, bytes]) -> Path:
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, content in files.items():
+            archive.writestr(name, content)
+    return path
+
+
+@pytest.mark.usefixtures("never_unpacked")
+def test_bomb_is_refused_before_it_is_unpacked(tmp_path: Path, capsys: Capture) -> None:
+    bomb = tmp_path / "bomb.zip"
+    with zipfile.ZipFile(bomb, "w", zipfile.ZIP_DEFLATED) as archive, archive.open("small/plan.json", "w") as file:
+        for _ in range(101):
+            file.write(bytes(1_000_000))
+    assert bomb.stat().st_size < 200_000
+    assert "would unpack to 101,000,000, more than 100 times as many" in refused(capsys, "report", "verify", bomb)
+
+
+@pytest.mark.parametrize(
+    ("limit", "value", "complaint"),
+    [
+        ("MOST_OCTETS", 2500, "all files would have 3,000 octets, and 2,500 are allowed"),
+        ("LARGEST_FILE", 999, "a file would have 1,000 octets, and 999 are allowed"),
+        ("MOST_FILES", 2, "it has 3 files, and 2 are allowed"),
+    ],
+)
+def test_sizes_are_limited_packed_and_unpacked(
+    limit: str, value: int, complaint: str, tmp_path: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    files = {f"small/{name}": bytes(1000) for name in ("plan.json", "a", "b")}
+    monkeypatch.setattr(received, limit, value)
+    assert f"is refused: {complaint}" in refused(capsys, "report", "verify", zipped(tmp_path / "b.zip", files))
+    for name, content in files.items():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_bytes(content)
+    assert f"is refused: {complaint}" in refused(capsys, "report", "verify", tmp_path / "small")
+
+
+def test_file_that_is_larger_than_its_archive_says_is_damaged(forged: Path, tmp_path: Path, capsys: Capture) -> None:
+    path = zipped(tmp_path / "b.zip", {f"small/{p.name}": p.read_bytes() for p in forged.iterdir() if p.is_file()})
+    with zipfile.ZipFile(path) as archive:
+        entry = archive.getinfo("small/report.html")
+    content = bytearray(path.read_bytes())
+    at = content.rindex(b"small/report.html") - 46 + 24
+    assert struct.unpack_from("<L", content, at) == (entry.file_size,)
+    struct.pack_into("<L", content, at, 10)
+    path.write_bytes(content)
+    with received.opened(path) as found:
+        assert (found.folder / "report.html").stat().st_size <= 10
+        assert found.damaged[0].startswith("small/report.html: is damaged in the archive")
+
+
+def link(name: str) -> zipfile.ZipInfo:
+    entry = zipfile.ZipInfo(name)
+    entry.external_attr = 0o120777 << 16
+    return entry
+
+
+@pytest.mark.usefixtures("never_unpacked")
+@pytest.mark.parametrize("entry", ["../plan.json", "/etc/passwd", "small/../../x", link("small/plan.json")])
+def test_entry_that_leads_outside_is_refused(entry: str | zipfile.ZipInfo, tmp_path: Path, capsys: Capture) -> None:
+    path = zipped(tmp_path / "b.zip", {entry: b"/dev/zero"})
+    assert "leads outside, or is no regular file" in refused(capsys, "report", "verify", path)
+
+
+@pytest.mark.filterwarnings("ignore:Duplicate name")
+@pytest.mark.usefixtures("never_unpacked")
+def test_entries_of_one_name_are_refused(tmp_path: Path, capsys: Capture) -> None:
+    with zipfile.ZipFile(tmp_path / "b.zip", "w") as archive:
+        archive.writestr("small/plan.json", "a")
+        archive.writestr("small/plan.json", "b")
+    assert "'small/plan.json' is there twice" in refused(capsys, "report", "verify", tmp_path / "b.zip")
+
+
+@pytest.mark.parametrize("name", ["/dev/zero", "../../secret", "runs/../../secret"])
+def test_checksum_of_a_path_outside_is_refused(name: str, forged: Path, capsys: Capture) -> None:
+    with (forged / SUMS).open("a") as file:
+        file.write(f"{'0' * 64}  {name}\n")
+    complaint = f"{SUMS}: is refused: it names {name!r}, which is outside the bundle"
+    assert complaint in refused(capsys, "report", "verify", forged.parent, "--workers", "1")
+
+
+def test_row_of_a_path_outside_is_refused(forged: Path, capsys: Capture) -> None:
+    change_rows(forged, lambda row: row | {"files": {"../../../../dev/zero": "0" * 64}})
+    assert "which is outside the bundle" in refused(capsys, "report", "verify", forged.parent)
+
+
+def change_plan(folder: Path, change: Callable[[dict[str, Any]], None]) -> None:
+    plan = json.loads((folder / "plan.json").read_text())
+    change(plan)
+    text = json.dumps(plan, indent=1) + "\n"
+    (folder / "plan.json").write_text(text)
+    (folder / "plan.sha256").write_text(f"{hashlib.sha256(text.encode()).hexdigest()}  plan.json\n")
+
+
+def name_outside(plan: dict[str, Any]) -> None:
+    plan["points"][0]["name"] = "../../../../tmp/mine"
+
+
+def read_outside(plan: dict[str, Any]) -> None:
+    plan["points"][0]["scenario"]["channel"]["capacity"] = {"model": "mahimahi", "path": "/dev/zero"}
+
+
+def read_beside(plan: dict[str, Any]) -> None:
+    plan["points"][0]["scenario"]["channel"]["capacity"] = [{"model": "mahimahi", "path": "../../secret"}]
+
+
+def list_outside(plan: dict[str, Any]) -> None:
+    plan["files"]["/dev/zero"] = "0" * 64
+
+
+@pytest.mark.parametrize(
+    ("change", "complaint"),
+    [
+        (name_outside, "'../../../../tmp/mine' is no name of a point"),
+        (read_outside, "0-none reads '/dev/zero', which is none of its files"),
+        (read_beside, "0-none reads '../../secret', which is none of its files"),
+        (list_outside, "it names '/dev/zero', which is outside the bundle"),
+    ],
+)
+def test_plan_that_leads_outside_is_refused(
+    change: Callable[[dict[str, Any]], None], complaint: str, forged: Path, capsys: Capture
+) -> None:
+    change_plan(forged, change)
+    assert complaint in refused(capsys, "report", "verify", forged.parent)
+
+
+def test_links_pipes_and_devices_in_a_folder_are_refused(forged: Path, capsys: Capture) -> None:
+    (forged / "figures" / "a").symlink_to("/dev/zero")
+    assert "figures/a is no regular file" in refused(capsys, "report", "verify", forged.parent)
+    (forged / "figures" / "a").unlink()
+    os.mkfifo(forged / "index")
+    assert "index is no regular file" in refused(capsys, "report", "verify", forged)
+    (forged / "index").unlink()
+    (forged.parent / "source.tar.gz").symlink_to("/dev/zero")
+    assert "source.tar.gz is no regular file" in refused(capsys, "report", "verify", forged.parent)
+    assert "/dev/zero: is no bundle: it is no regular file" in refused(capsys, "report", "verify", "/dev/zero")
+
+
+@pytest.mark.parametrize(
+    ("name", "inside"),
+    [("a", True), ("a/b", True), ("a/../b", False), ("/a", False), ("..", False), ("", False), ("a\0b", False)],
+)
+def test_paths_within(name: str, inside: bool) -> None:
+    assert is_inside(name) is inside
