@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-BUFFERS: Final = (6, 10, 15, 30, 50)
+BUFFERS: Final = (6, 10, 15, 20, 30, 50)
 #: thresholds as shares of the buffer
 SHARES: Final = (0.2, 0.4, 0.6, 0.8, 0.9)
 SEEDS: Final = (1, 2)
