@@ -37,7 +37,7 @@ _AXES = {
 }
 #: why ours does not meet some cases, by statement and pattern of the cases' names
 _BRIDGE = "a window halved at the fitted threshold does not cover the 40 ms of a retransmission; DDA's queue does"
-_SNOOP = "Snoop's timer gives way to TCP's, which the fit has made as short as a round trip"
+_SNOOP = "probably Snoop's timer is no shorter than TCP's, which the fit has made as short as a round trip"
 _DISAGREES: Mapping[str, Mapping[str, str]] = {
     "figure7/cc_timeouts": {
         "*": "a second retransmission of the link takes longer than the fitted timers, of no least RTO"
