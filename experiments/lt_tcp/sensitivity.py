@@ -65,7 +65,7 @@ IMPROVEMENTS: Final[Sequence[Change]] = (
 PERS_PCT: Final = (10, 30, 50)
 
 
-def measure(scheme: str, per_pct: int, change: Change, seconds: float, seeds: Sequence[int]) -> tuple[float, float]:
+def measure(scheme: str, per_pct: int, change: Change, seconds: int, seeds: Sequence[int]) -> tuple[float, float]:
     """Return goodput (Mbps) and timeouts of a flow in 1000 s, means over the seeds."""
     given = [f"{key}={str(value).lower()}" for key, value in change.network.items()]
     network = jobs.values([f"seconds={seconds}", *given])
@@ -77,7 +77,7 @@ def measure(scheme: str, per_pct: int, change: Change, seconds: float, seeds: Se
     )
 
 
-def sensitivity(seconds: float, seeds: Sequence[int]) -> Iterator[str]:
+def sensitivity(seconds: int, seeds: Sequence[int]) -> Iterator[str]:
     """Yield the table of choices: goodput, timeouts."""
     rows = (
         (change.words, *(_entry(*measure(*column, change, seconds, seeds)) for column in COLUMNS))
@@ -86,7 +86,7 @@ def sensitivity(seconds: float, seeds: Sequence[int]) -> Iterator[str]:
     yield from table(["goodput (Mbps), timeouts", *(f"`{scheme}` {per} %" for scheme, per in COLUMNS)], rows)
 
 
-def improvements(seconds: float, seeds: Sequence[int]) -> Iterator[str]:
+def improvements(seconds: int, seeds: Sequence[int]) -> Iterator[str]:
     """Yield the table of improvements: goodput, timeouts."""
     rows = [(OURS, change) for change in IMPROVEMENTS] + [("lt-tcp-2005", Change("`lt-tcp-2005`"))]
     cells = (
@@ -106,7 +106,7 @@ TABLES: Final = {"sensitivity": sensitivity, "improvements": improvements}
 def main() -> None:
     """Print the tables."""
     parser = argparse.ArgumentParser(prog="python -m experiments.lt_tcp.sensitivity", description=__doc__)
-    parser.add_argument("--seconds", type=float, default=200.0, help="of each run")
+    parser.add_argument("--seconds", type=int, default=200, help="of each run")
     parser.add_argument("--seeds", type=int, nargs="+", default=[1, 2, 3])
     parser.add_argument("--only", choices=TABLES, help="one of the tables")
     arguments = parser.parse_args()
