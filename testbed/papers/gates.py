@@ -7,7 +7,7 @@ Rules kept
   Papers have equal shares of it, and so have the cases of a paper.
 - A gate that cannot fail is refused: with n replications the least probability is 2^-n.
 
-That a change of the program changes no result is a different test, of regression: `tests/testbed/model/test_frozen.py`.
+That a change of the program changes no result is a different test, of regression: `tests/experiments/frozen.py`.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence

@@ -21,6 +21,7 @@ from testbed.papers.folder import Manifest, editions, read_manifest, read_result
 from testbed.papers.paper import PAPERS, Paper, chosen
 from testbed.papers.plots import save
 from testbed.papers.results import CellResult, PaperError, Results, quantile
+from testbed.papers.statements import Verdict
 
 #: of the pages, below the target
 FOLDER = "papers"
@@ -141,6 +142,13 @@ def _summary(computed: Sequence[_Computed]) -> Iterator[str]:
     yield f"In all {_minutes(total)} of processor time, on {', '.join(machines)} with Python {first.python}. *numbers*"
     yield "are values of cells; several cells may be numbers of the same run. Processor time is that of the runs, not"
     yield "of plots."
+    yield from ("", "Statements of the papers, by the evidence of these runs:", "")
+    rows = [
+        [each.paper.name, f"{len(found)}", *(f"{sum(f.verdict is verdict for f in found)}" for verdict in Verdict)]
+        for each in computed
+        for found in [each.paper.findings(each.results)]
+    ]
+    yield from report.table(["paper", "statements", *map(str, Verdict)], rows)
     for each in computed:
         yield from ("", *_section(each))
 

@@ -56,6 +56,7 @@ def test_pages_have_origin_findings_ratios_and_tables(folder: Path) -> None:
     [ours, again] = both.split("|")[2:4]
     assert ours == again
     assert "of 5, " in ours
+    assert "| made-up | 1 | 0 | 1 | 0 |" in text
     assert "| `table1` |" in text
     # medians alone there, with quartiles behind
     assert " to 1" not in next(line for line in text.splitlines() if line.startswith("| `table1/a`"))
