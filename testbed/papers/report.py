@@ -55,9 +55,9 @@ def findings(found: Sequence[Finding], headlines: Sequence[Headline] = ()) -> It
     yield from (
         "",
         "*hold*: cases that hold in half of the replications or more. *contradicted*: if the statement were true, so",
-        f"few replications would agree with a probability of {100 * LEVEL:g} % at most, over all its cases; *confirmed*:",
-        "the mirrored test. A statement is confirmed with all its cases, and contradicted with one. In brackets: the",
-        "replications that agree, of all.",
+        f"few replications would agree with a probability of {100 * LEVEL:g} % at most, over all its cases;",
+        "*confirmed*: the mirrored test. A statement is confirmed with all its cases, and contradicted with one. In",
+        "brackets: the replications that agree, of all.",
     )
     for finding in found:
         yield from _unmet(finding)
