@@ -235,7 +235,8 @@ def _of_mean(ordered: Floats, confidence: float, bounds: Bounds) -> Interval | N
         return NoInterval("too many equal values")
     from scipy import stats
 
-    scale = _scale(bounds)
+    # delays between clocks that differ may be below 0: then the bound is none
+    scale = _scale(bounds if bounds[0] <= ordered[0] and ordered[-1] <= bounds[1] else UNBOUNDED)
     resamples = np.random.default_rng(_SEED).choice(ordered, (RESAMPLES, len(ordered)))
     means, scatters = np.mean(resamples, axis=1), np.std(resamples, axis=1)
     # a resample of one value again and again says nothing about the scatter

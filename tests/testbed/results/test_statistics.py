@@ -121,6 +121,11 @@ def test_intervals_keep_the_bounds_of_their_quantity(
     assert bounds[0] - bounds[1] <= low <= high <= bounds[1] - bounds[0]
 
 
+def test_values_beyond_the_bounds_have_an_interval_without_bounds() -> None:
+    delays = [n / 10 - 0.15 for n in range(30)]
+    assert interval(delays, "mean", bounds=POSITIVE) == interval(delays, "mean")
+
+
 outcome = st.one_of(
     st.floats(-1e6, 1e6, allow_nan=False), st.integers(-3, 3).map(float), st.sampled_from([math.inf, -math.inf])
 )
