@@ -4,10 +4,14 @@
         [--csv FILE] [--plot FILE.png] [--json]
 
 A mode is a PHY's option with its value, as in modulation=qam16 for `ofdm` or encoding=qpsk-3/4 for `wifi`. Frames of
-1500 octets at 2.5 Msps and 2.45 GHz, each a burst of its own, cross a static path without delay. The noise is 2 dB
-below that at which 1 % of the frames are lost without impairments; the receiver's gain gives the frames -17.5 dBFS.
+1500 octets, or the most that the PHY carries, at 2.5 Msps and 2.45 GHz, each a burst of its own, cross a static path
+without delay. The noise is 2 dB below that at which 1 % of the frames are lost without impairments; the receiver's
+gain gives the frames -17.5 dBFS.
 Each impairment is raised in steps until half of the frames are lost or its list ends. Shown is the value at which 10 %
 are lost, on a line between two points.
+
+A CSV file that exists keeps its rows of other modes and impairments, and the plot shows them too: one file may have
+both PHYs.
 """
 
 import csv
@@ -56,6 +60,9 @@ COLUMNS = {
 
 #: points: value of an impairment, share of the frames that are lost
 Curve = list[tuple[float, float]]
+#: of the CSV file, in the order of HEADINGS
+Row = tuple[str, ...]
+HEADINGS = ("impairment", "unit", "mode", "snr_db", "value", "per")
 
 
 @dataclass(frozen=True)
@@ -172,7 +179,7 @@ def blocked(bench: Bench, over_db: float) -> None:
 
 
 def yielding(bench: Bench, over_db: float) -> None:
-    """The same where the gain gives the sum of both the level that the wanted signal has alone."""
+    """The same where the gain, of at least 0 dB, gives the sum of both the level that the wanted signal has alone."""
     blocked(bench, over_db)
     bench.gain(LEVEL_DBFS - 10 * float(np.log10(1 + 10 ** (over_db / 10))))
 
@@ -197,12 +204,12 @@ CASES = {
     ),
     "carrier leakage": Case(
         "dBc",
-        (-30, -20, -15, -10, -6, -3, -2, -1, 0, 1, 2, 3, 6),
+        (-45, -40, -36, -33, -30, -27, -24, -20, -15, -10, -6, -3, -2, -1, 0, 1, 2, 3, 6),
         flaws("V1", "tx", lambda bench, dbc: Chain(leakage_dbfs=over_frame(bench, dbc))),
     ),
     "DC offset": Case(
         "dBc",
-        (-30, -20, -15, -10, -6, -3, -2, -1, 0, 1, 2, 3, 6),
+        (-45, -40, -36, -33, -30, -27, -24, -20, -15, -10, -6, -3, -2, -1, 0, 1, 2, 3, 6),
         flaws("V2", "rx", lambda bench, dbc: Chain(leakage_dbfs=LEVEL_DBFS + dbc)),
     ),
     "spur at 300 kHz": Case(
@@ -223,7 +230,7 @@ CASES = {
     "converter": Case("bits", (10, 8, 7, 6, 5, 4, 3, 2), flaws("V2", "rx", lambda bench, bits: Chain(bits=bits))),
     "clipping": Case("dBFS", (-15, -12, -10, -9, -8, -7, -6, -5, -4, -2, 0, 3, 6, 10, 15), clipped),
     "blocker, same gain": Case("dB over the frames", (0, 5, 10, 12, 14, 16, 18, 20, 22, 25, 30), blocked),
-    "blocker, gain lowered": Case("dB over the frames", (0, 10, 20, 30, 35, 40, 45, 50, 55, 60), yielding),
+    "blocker, gain lowered": Case("dB over the frames", (0, 10, 20, 25, 30, 35, 40, 44), yielding),
     "Wi-Fi, a tenth of the time": Case("dB over the noise", (-10, -5, 0, 3, 6, 10, 15, 20), beside_wifi),
     "slope of the filters": Case("dB", (1, 2, 3, 4, 5, 6), device("V2", lambda bench, db: Impairments(slope_db=db))),
     "loss at the edges": Case(
@@ -309,6 +316,29 @@ def draw(curves: dict[str, dict[str, Curve]], title: str, file: Path) -> None:
     figure.savefig(file, dpi=90)
 
 
+def kept(file: Path) -> list[Row]:
+    """Return the rows of an earlier run; none where there is no file."""
+    if not file.exists():
+        return []
+    with file.open(newline="") as lines:
+        _, *rows = csv.reader(lines)
+    return [tuple(row) for row in rows]
+
+
+def place(row: Row) -> tuple[int, int, str]:
+    """Order rows by impairment and mode, as the tables above do; a mode that is not in them comes last."""
+    known = [mode for modes in MODES.values() for mode in modes]
+    return list(CASES).index(row[0]), known.index(row[2]) if row[2] in known else len(known), row[2]
+
+
+def curves_of(rows: list[Row]) -> dict[str, dict[str, Curve]]:
+    """Return the curve of each impairment and mode."""
+    curves: dict[str, dict[str, Curve]] = {}
+    for name, _, mode, _, value, per in rows:
+        curves.setdefault(name, {}).setdefault(mode, []).append((float(value), float(per)))
+    return curves
+
+
 @contextmanager
 def bench_of(seed: int) -> Iterator[Bench]:
     with tempfile.TemporaryDirectory() as folder, closing(Bench(Path(folder), seed)) as bench:
@@ -327,12 +357,12 @@ def main() -> None:
     options = options_of.parse_args()
     title = f"PHY {options.phy}, PER over each impairment, {options.frames} frames a point"
     results = Results(options, "none: devices in lockstep", title, COLUMNS)
-    curves: dict[str, dict[str, Curve]] = {name: {} for name in options.only}
     rng = np.random.default_rng(options.seed)
-    frames = [rng.bytes(FRAME_BYTES) for _ in range(options.frames)]
+    octets = [rng.bytes(FRAME_BYTES) for _ in range(options.frames)]
     for mode in options.modes or MODES[options.phy]:
         option, _, value = mode.partition("=")
         phy = make_phy(options.phy, rate_sps=RATE_SPS, carrier_hz=CARRIER_HZ, **{option: value})
+        frames = [each[: phy.max_frame_bytes] for each in octets]
         bursts = modulated(phy, frames)
         with bench_of(options.seed) as bench:
             snr_db = reference_snr_db(bench, phy, frames, bursts)
@@ -345,18 +375,21 @@ def main() -> None:
                     curve.append((number, loss(bench, phy, frames, bursts)))
                     if curve[-1][1] >= ENOUGH:
                         break
-                curves[name][mode] = curve
                 about = {"mode": mode, "unit": case.unit, "snr_db": snr_db}
                 results.add(impairment=name, ten_percent=crossing(curve), per=curve, **about)
+    rows: list[Row] = []
+    for row in results.rows:
+        first = [row[key] for key in ("impairment", "unit", "mode", "snr_db")]
+        rows += [tuple(map(str, (*first, *point))) for point in row["per"]]
     if options.csv:
+        measured = {(row["impairment"], row["mode"]) for row in results.rows}
+        rows = sorted([row for row in kept(options.csv) if (row[0], row[2]) not in measured] + rows, key=place)
         with options.csv.open("w", newline="") as file:
             writer = csv.writer(file, lineterminator="\n")
-            writer.writerow(("impairment", "unit", "mode", "snr_db", "value", "per"))
-            for row in results.rows:
-                first = [row[key] for key in ("impairment", "unit", "mode", "snr_db")]
-                writer.writerows((*first, *point) for point in row["per"])
+            writer.writerow(HEADINGS)
+            writer.writerows(rows)
     if options.plot:
-        draw(curves, title, options.plot)
+        draw(curves_of(rows), f"PER over each impairment, {options.frames} frames a point", options.plot)
     results.finish()
 
 
