@@ -9,11 +9,14 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+import pmt
 import pytest
+from gnuradio import blocks, gr
 
+from flowgraphs import offline
 from flowgraphs.frontend import RadioSettings
 from flowgraphs.native import native
-from flowgraphs.phy import PhyError, Received
+from flowgraphs.phy import PhyError, Received, received_from_pdu
 from flowgraphs.phys import make_phy
 from flowgraphs.phys.wifi.modem import MAX_FRAME_BYTES, WifiPhy, zeroed_memory
 from flowgraphs.phys.wifi.options import ENCODINGS
@@ -109,6 +112,35 @@ def test_the_same_samples_give_the_same_frames() -> None:
     first, *others = ([r.sequence for r in phy.decode([sent.samples])] for _ in range(4))
     assert 3 < len(first) < 27
     assert all(other == first for other in others)
+
+
+@needs_wifi
+def test_frames_behind_gaps_are_decoded() -> None:
+    """The device stops in training, SIGNAL and data of a frame, and goes on where another one begins."""
+    phy, rng = WifiPhy(rate_sps=RATE_SPS, encoding="qpsk-1/2"), np.random.default_rng(39)
+    kept, tags, expected, n = [], [0], [], 0
+    for cut in (30, 100, 150, 200, 330, 390, 450, 3000, 7000):
+        frames = [rng.bytes(size) for size in (500, 20)]
+        whole, cut_off = modulated(phy, frames)
+        sent = air(
+            [whole, cut_off if cut < 450 else modulated(phy, [rng.bytes(900)])[0]],
+            rng,
+            rms=RMS,
+            snr_db=25,
+            gaps=[20, 300],
+        )
+        kept.append(sent.samples[: sent.starts[1] + cut])
+        expected.append((n + sent.starts[0], frames[0]))
+        n += len(kept[-1])
+        tags.append(n)
+    receiver, mailbox, top = phy.receiver(), offline._Frames(), gr.top_block()
+    samples = np.concatenate([*kept, np.zeros(5000, np.complex64)]).tolist()
+    marks = [gr.tag_utils.python_to_tag((at, pmt.intern("rx_time"), pmt.PMT_NIL, pmt.PMT_F)) for at in tags]
+    top.connect(blocks.vector_source_c(samples, False, 1, marks), receiver)
+    top.msg_connect((receiver, "frames"), (mailbox, "frames"))
+    top.run()
+    heard = [received_from_pdu(pdu) for pdu in mailbox.received]
+    assert [(frame.sample, frame.payload) for frame in heard] == expected
 
 
 @needs_wifi

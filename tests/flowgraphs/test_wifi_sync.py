@@ -152,6 +152,39 @@ def test_a_frame_ends_with_the_next_preamble_or_the_longest_length() -> None:
     assert len(second) == 2 + MAX_SYMBOLS
 
 
+@pytest.mark.parametrize("behind", [0, 40, 77, 160])
+def test_frame_right_behind_a_gap_is_found(behind: int) -> None:
+    """Wherever the device stopped in the frame before. Without the gap's place one in nine was missed."""
+    rng = np.random.default_rng(40)
+    for cut in [*range(0, 420, 10), *range(420, 3000, 257)]:
+        before = air([burst(qpsk(rng, 40))], rng, rms=1, snr_db=10, gaps=[300]).samples[: 300 + cut]
+        after = air([burst(qpsk(rng, n)) for n in (9, 5)], rng, rms=1, snr_db=10, gaps=[behind, 300], tail=TAIL)
+        synchronizer = native().WifiSynchronizer()
+        pieces = [synchronizer.feed(before)]
+        synchronizer.gap()
+        pieces.append(synchronizer.feed(after.samples))
+        rows, beginnings = joined(pieces)
+        found = {preamble.sample - len(before): at for at, preamble in beginnings}
+        assert [sample for sample in found if sample >= 0] == list(after.starts), cut
+        # long training and whole symbols of the frame that was cut, and nothing from behind the gap
+        assert found[after.starts[0]] == (2 + (cut - 320) // 80 if len(found) == 3 else 0), cut
+        assert len(found) == 3 or cut < 480, cut
+        assert len(rows) > 2 + 9 + 2 + 5
+
+
+def test_shortest_frame_that_ends_at_a_gap_is_whole() -> None:
+    rng = np.random.default_rng(41)
+    symbols = qpsk(rng, 2)
+    for gap in range(300, 316):
+        sent = air([burst(symbols)], rng, rms=1, snr_db=25, gaps=[gap], tail=0).samples
+        synchronizer = native().WifiSynchronizer()
+        pieces = [synchronizer.feed(sent)]
+        synchronizer.gap()
+        pieces.append(synchronizer.feed(np.zeros(TAIL, np.complex64)))
+        rows, [(at, preamble)] = joined(pieces)
+        assert (at, preamble.sample, len(rows)) == (0, gap, 4)
+
+
 @pytest.mark.parametrize(
     ("amplitude", "frequency", "n"),
     [(0, 0.0, 4_000_000), (10, 0.0, 200_000), (10, 1 / 64, 200_000), (10, 0.1, 200_000)],

@@ -7,6 +7,7 @@
 #include <limits>
 #include <mutex>
 #include <utility>
+#include <vector>
 
 #include "../wifi/synchronizer.hpp"
 #include "numbers.hpp"
@@ -37,8 +38,7 @@ public:
         if (taken_ == found_.count()) {
             found_.clear();
             taken_ = 0;
-            synchronizer_.feed(static_cast<const gr_complex*>(input_items[0]),
-                               static_cast<std::size_t>(ninput_items[0]), found_);
+            feed(static_cast<const gr_complex*>(input_items[0]), static_cast<std::size_t>(ninput_items[0]));
             consume(0, ninput_items[0]);
         }
         const std::size_t count = std::min<std::size_t>(noutput_items, found_.count() - taken_);
@@ -66,6 +66,21 @@ public:
     }
 
 private:
+    // The device tags its first sample, and the first one behind every gap.
+    void feed(const gr_complex* samples, std::size_t count) {
+        static const pmt::pmt_t time = pmt::mp("rx_time");
+        std::vector<tag_t> tags;
+        get_tags_in_window(tags, 0, 0, count, time);
+        std::size_t fed = 0;
+        for (const tag_t& tag : tags) {
+            const auto at = static_cast<std::size_t>(tag.offset - nitems_read(0));
+            synchronizer_.feed(samples + fed, at - fed, found_);
+            synchronizer_.gap();
+            fed = at;
+        }
+        synchronizer_.feed(samples + fed, count - fed, found_);
+    }
+
     double hertz(double cfo) const { return cfo * rate_sps_ / (2.0 * M_PI); }  // as the equalizer computes it
 
     void mark(std::uint64_t item, const wifi::Preamble& heard) {

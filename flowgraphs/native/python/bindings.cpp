@@ -348,7 +348,8 @@ void bind_wifi(py::module& module) {
                 return py::make_tuple(array_of(found.carriers).reshape({symbols, carriers}), found.beginnings);
             },
             py::arg("samples"),
-            "Return the symbols that are complete by now (carriers -32 to 31), and with which of them frames begin.");
+            "Return the symbols that are complete by now (carriers -32 to 31), and with which of them frames begin.")
+        .def("gap", &wifi::Synchronizer::gap, "The next sample does not follow the last one.");
 
     module.attr("WIFI_MAX_FRAME_BYTES") = wifi::kMaxFrameBytes;
     py::dict encodings;

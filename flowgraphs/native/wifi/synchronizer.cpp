@@ -146,6 +146,7 @@ void Synchronizer::work(Symbols& found) {
     measure(start_ < 0 ? 0 : kHistory / kPeriod);
     for (std::size_t period = kFirstPeriod; period < kLastPeriod; ++period) {
         const std::size_t at = period * kPeriod;
+        pass_gaps(start_ + static_cast<std::int64_t>(at + kLookahead), found);
         if (start_ + static_cast<std::int64_t>(at) < cursor_) {
             continue;
         }
@@ -164,8 +165,23 @@ void Synchronizer::work(Symbols& found) {
             cursor_ = start_ + static_cast<std::int64_t>(at) + kSearchStep;
         }
     }
+    const auto end = start_ + static_cast<std::int64_t>(buffer_.size());
+    pass_gaps(end, found);
     if (frame_) {
-        take(start_ + static_cast<std::int64_t>(buffer_.size()), found);
+        take(end, found);
+    }
+}
+
+// Ends the frame at the gaps before a place in the stream, and looks for the next one behind them. A whole frame is longer
+// than what is looked at where it is noticed.
+void Synchronizer::pass_gaps(std::int64_t until, Symbols& found) {
+    while (!gaps_.empty() && gaps_.front() < until) {
+        if (frame_) {
+            take(gaps_.front(), found);
+            frame_.reset();
+        }
+        cursor_ = std::max(cursor_, gaps_.front());
+        gaps_.pop_front();
     }
 }
 

@@ -23,6 +23,7 @@
 #include <complex>
 #include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -71,6 +72,8 @@ public:
 
     // Takes the next samples, and adds the symbols that are complete by now.
     void feed(const Sample* samples, std::size_t count, Symbols& found);
+    // The next sample does not follow the last one: frames end there, and no preamble lies across.
+    void gap() { gaps_.push_back(start_ + static_cast<std::int64_t>(filled_)); }
     // How many samples are missing until more may be found.
     std::size_t missing() const { return buffer_.size() - filled_; }
 
@@ -96,12 +99,14 @@ private:
     std::optional<Timing> long_training_after(std::size_t at);
     void begin(const Timing& timing, Symbols& found);
     void take(std::int64_t end, Symbols& found);
+    void pass_gaps(std::int64_t until, Symbols& found);
     void transform(std::size_t first, std::size_t offset, Sample* carriers);
 
     std::vector<Sample> buffer_;
     std::size_t filled_;
     std::int64_t start_;       // index in the stream of the buffer's first sample; before the stream there is silence
     std::int64_t cursor_ = 0;  // where in the stream to look on
+    std::deque<std::int64_t> gaps_;  // ahead: the first samples behind them
     std::vector<Phasor> products_;  // of every period of 16 samples with the one before
     std::vector<double> energies_;  // of every period
     std::vector<Phasor> alike_;     // the products over the window
