@@ -88,17 +88,22 @@ def test_slacp_recovers_what_the_radio_loses(transfers: Mapping[float, Summary],
 def test_slacp_beats_a_link_that_repairs_nothing(
     bench: Bench, figures: Figures, snr_db: Mapping[float, float], transfers: Mapping[float, Summary]
 ) -> None:
-    """Where a fifth of the frames is lost: by a factor of eight (docs/measurements.md), which luck does not make up."""
+    """Where a fifth of the frames is lost: by a factor of nine in the median, and of two whatever luck does.
+
+    On tier model (200 seeds without SLACP, 10 with it; profile modern) the factor is 4.3 at worst at a PER of 0.2, and
+    2.9 at 0.15, where the calibration may lead. By the upper tails, as of a log-normal distribution, it is below 2 once
+    in 10^7 runs at 0.2, and once or twice in 10^6 at 0.15. In four seconds, not twelve, it scatters too much.
+    """
     per = max(PERS)
-    work = [{"kind": "bulk", "duration_s": 4, "drain_s": 1}]
+    work = [{"kind": "bulk", "duration_s": 12, "drain_s": 1}]
     # the receiver waits on for a sender whose reset was lost
     bare = bench.measure(
-        bench.scenario(FAR, bench.at_snr(snr_db[per]), link={"scheme": "none"}, workloads=work, limit_s=5.5)
+        bench.scenario(FAR, bench.at_snr(snr_db[per]), link={"scheme": "none"}, workloads=work, limit_s=13.5)
     )
     print(f"PER {bare.link['up'].per:.3f}, {bare.goodput_bps / 1e6:.2f} Mbit/s without SLACP")
     assert bare.intact
     assert bare.link["up"].corruption_losses > 0
-    figures.check("goodput over that of a bare link", transfers[per].goodput_bps / bare.goodput_bps, least=1.0)
+    figures.check("goodput over that of a bare link", transfers[per].goodput_bps / bare.goodput_bps, least=2.0)
 
 
 def test_a_long_transfer_arrives_as_it_was_sent(bench: Bench) -> None:
