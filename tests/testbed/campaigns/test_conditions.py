@@ -3,6 +3,7 @@
 import csv
 import json
 import math
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -87,6 +88,12 @@ def test_late_runs_fail_without_permission_and_say_so_in_their_rows(
 def test_command_in_the_manifest_has_its_flags(made: Path) -> None:
     command = json.loads((made / "runs" / "0-600-s1" / "manifest.json").read_text())["command"]
     assert command == ["fadelab", "run", "runs/0-600-s1/scenario.yaml", "--allow-late"]
+
+
+def test_corrupt_run_of_an_older_version_is_in_no_sample() -> None:
+    row = Row("a", "done", {"duration_s": 1.0}, finished=True, intact=False, on_time=True)
+    assert (row.kind, row.value("duration_s")) == ("corrupt", None)
+    assert replace(row, intact=True).value("duration_s") == 1.0
 
 
 def old(folder: Path, *, summaries: bool) -> None:
