@@ -7,11 +7,13 @@ Rules kept
 """
 
 import io
+import json
 import math
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from hosts.workloads import WORKLOADS
 from telemetry.parquet import read_records
 from testbed.campaigns.folder import RUNS
 from testbed.campaigns.plan import Point
@@ -21,6 +23,7 @@ from testbed.reports.footnotes import marks
 from testbed.reports.numbers import Campaigned
 from testbed.results.show import COLOURS, pyplot
 from testbed.results.statistics import Interval, least_n
+from testbed.results.transfers import draw_cdf
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -39,6 +42,8 @@ def figures(campaign: Campaigned) -> Iterator[Picture]:
     for name, title, axis, unit, draw in _OVER_TIME:
         if (picture := _panels(campaign, name, title, axis, unit, draw)) is not None:
             yield picture
+    if (picture := _panels(campaign, *_TRANSFERS, runs=None)) is not None:
+        yield picture
 
 
 # -- bars ----------------------------------------------------------------------------------------------------
@@ -124,23 +129,23 @@ def _of_first_flow(folder: Path, column: str, size: float) -> list[tuple[float, 
     return [(row["time_ns"] / 1e9, row[column] / size) for row in rows if row["flow"] == rows[0]["flow"]]
 
 
-def _cwnd(axis: "Axes", folder: Path, style: dict[str, Any]) -> None:
-    if points := _of_first_flow(folder, "cwnd_bytes", 1024):
+def _cwnd(axis: "Axes", folders: Sequence[Path], style: dict[str, Any]) -> None:
+    if points := _of_first_flow(folders[0], "cwnd_bytes", 1024):
         axis.step(*zip(*points, strict=True), where="post", **style)
 
 
-def _sequence(axis: "Axes", folder: Path, style: dict[str, Any]) -> None:
-    if points := _of_first_flow(folder, "bytes_acked", 1e6):
+def _sequence(axis: "Axes", folders: Sequence[Path], style: dict[str, Any]) -> None:
+    if points := _of_first_flow(folders[0], "bytes_acked", 1e6):
         axis.plot(*zip(*points, strict=True), **style)
 
 
-def _throughput(axis: "Axes", folder: Path, style: dict[str, Any]) -> None:
-    rows = [row for row in read_records(folder, "link") if row["link"] == "up"]
+def _throughput(axis: "Axes", folders: Sequence[Path], style: dict[str, Any]) -> None:
+    rows = [row for row in read_records(folders[0], "link") if row["link"] == "up"]
     axis.step([row["time_ns"] / 1e9 for row in rows], [row["throughput_bps"] / 1e6 for row in rows], **style)
 
 
-def _delay(axis: "Axes", folder: Path, style: dict[str, Any]) -> None:
-    delays = sorted(row["srtt_ms"] for row in read_records(folder, "tcp") if row["srtt_ms"])
+def _delay(axis: "Axes", folders: Sequence[Path], style: dict[str, Any]) -> None:
+    delays = sorted(row["srtt_ms"] for row in read_records(folders[0], "tcp") if row["srtt_ms"])
     if delays:
         shares = [(index + 1) / len(delays) for index in range(len(delays))]
         axis.step(delays, shares, where="post", **style)
@@ -155,10 +160,27 @@ _OVER_TIME = (
 )
 
 
-def _panels(campaign: Campaigned, name: str, title: str, x: str, y: str, draw: Any) -> Picture | None:
+def _summary(folder: Path) -> dict[str, Any]:
+    values: dict[str, Any] = json.loads((folder / "summary.json").read_text())
+    return values
+
+
+def _transfers(axis: "Axes", folders: Sequence[Path], style: dict[str, Any]) -> None:
+    flows = [flow for folder in folders for flow in _summary(folder).get("flows", ())]
+    kinds = [kind for kind, plugin in WORKLOADS.items() if not plugin.options.beside]
+    draw_cdf(axis, [seconds for flow in flows if flow["kind"] in kinds for seconds in flow["transfer_s"]], style)
+
+
+_TRANSFERS = ("transfers", "Times of short transfers, cumulative", "time (s)", "share of transfers", _transfers)
+
+
+def _panels(
+    campaign: Campaigned, name: str, title: str, x: str, y: str, draw: Any, runs: int | None = 1
+) -> Picture | None:
+    """Return a figure over time of the first `runs` that count of each point; None: of all."""
     groups, series = _grouped(campaign.plan.points)
     drawn = {
-        rest: {label: run for label, point in members.items() if (run := _example(campaign, point)) is not None}
+        rest: {label: found for label, point in members.items() if (found := _first(campaign, point, runs))}
         for rest, members in groups.items()
     }
     shown = [(rest, members) for rest, members in drawn.items() if members][:_PANELS]
@@ -172,10 +194,11 @@ def _panels(campaign: Campaigned, name: str, title: str, x: str, y: str, draw: A
         axis.remove()
     labelled: dict[str, Any] = {}
     for axis, (rest, members) in zip(axes.flat, shown, strict=False):
-        for label, row in members.items():
+        for label, rows in members.items():
             colour = COLOURS[series.index(label) % len(COLOURS)]
-            draw(axis, campaign.path / RUNS / row.run, {"color": colour, "linewidth": 1.1, "label": label})
-        words = [*rest.split("\n"), marks(members.values())]
+            folders = [campaign.path / RUNS / row.run for row in rows]
+            draw(axis, folders, {"color": colour, "linewidth": 1.1, "label": label})
+        words = [*rest.split("\n"), marks([row for rows in members.values() for row in rows])]
         axis.set_title(" ".join(filter(None, words)), fontsize=9, loc="left")
         axis.set_xlabel(x, fontsize=9)
         axis.set_ylabel(y, fontsize=9)
@@ -193,12 +216,13 @@ def _panels(campaign: Campaigned, name: str, title: str, x: str, y: str, draw: A
         )
     left_out = len([members for members in drawn.values() if members]) - len(shown)
     more = f"; {left_out} more combinations are left out" if left_out else ""
-    return Picture(name, f"{title}: the first run of each point that is done{more}", _svg(figure))
+    which = "all runs" if runs is None else "the first run"
+    return Picture(name, f"{title}: {which} of each point that is done{more}", _svg(figure))
 
 
-def _example(campaign: Campaigned, point: Point) -> Row | None:
-    """Return a point's first run that counts."""
-    return next((row for row in campaign.rows_of(point) if row.counts), None)
+def _first(campaign: Campaigned, point: Point, runs: int | None) -> list[Row]:
+    """Return a point's first runs that count."""
+    return [row for row in campaign.rows_of(point) if row.counts][:runs]
 
 
 def _tidy(axis: "Axes", grid: Any) -> None:
