@@ -115,6 +115,8 @@ class Hop(Generic[T]):
         self.frames = 0
         self.bytes = 0
         self.wire_bits = 0
+        #: time from the first bit to the last of all of them, in ns
+        self.airtime_ns = 0
         #: verdicts among those frames
         self.erased = 0
         self.damaged = 0
@@ -236,6 +238,7 @@ class Hop(Generic[T]):
         self.frames += 1
         self.bytes += nbytes
         self.wire_bits += bits
+        self.airtime_ns += sent_at - self._started_at
 
         verdict = self._errors.judge(self._started_at, sent_at, nbytes)
         if verdict is not INTACT:

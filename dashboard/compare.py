@@ -16,6 +16,13 @@ _FIGURES = (
         for kind, label in (("one_way", "delay one way"), ("round_trip", "round trip"), ("smoothed", "smoothed RTT"))
         for place in ("p50", "p95", "p99")
     ),
+    ("quality.rpm.foreign", "separate connections", "round trips/min"),
+    ("quality.rpm.loaded", "loaded connections", "round trips/min"),
+    ("quality.rpm.responsiveness", "responsiveness", "round trips/min"),
+    ("quality.rpm.udp", "UDP probes", "round trips/min"),
+    ("quality.airtime_share.up", "up: time on the air", "%"),
+    ("quality.airtime_share.down", "down: time on the air", "%"),
+    ("quality.energy_uj_per_bit", "energy per payload bit", "µJ"),
 )
 _LINK_FIGURES = (
     ("per", "frames the medium took", "%"),

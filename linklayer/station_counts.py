@@ -68,3 +68,5 @@ class StationFinal:
 
     counts: StationCounts
     lateness: Lateness
+    #: time on the air of all its frames, at the modelled rate
+    airtime_ns: int = 0

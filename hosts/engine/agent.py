@@ -13,8 +13,9 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from hosts.engine.clock import Clock
-from hosts.engine.context import Context
+from hosts.engine.context import Context, ignore
 from hosts.engine.datagrams import Datagrams, UdpReceiver, UdpSender
+from hosts.engine.delays import Counts
 from hosts.engine.probe import FlowCounter
 from hosts.engine.results import EndReport, Received, Sent
 from hosts.engine.streams import Receive, ReceivingEnd, SendingEnd, Tcp, Transfer, never_connected
@@ -65,8 +66,13 @@ class Agent:
         #: connections accepted, and octets received at the end of the duration, by flow
         self._accepted: dict[str, int] = {}
         self._marked: dict[str, int] = {}
+        #: receivers of the answers to probes
+        self._replies: dict[str, UdpReceiver] = {}
+        self._awaiting: dict[str, Callable[[Counts], None]] = {}
         for work in self._receive:
             work.bind(self)
+        for work in self._send:
+            work.bind_sender(self)
 
     @property
     def done(self) -> bool:
@@ -91,6 +97,8 @@ class Agent:
         """End the transfers that still run; their ends report."""
         for end in [*self._senders.values(), *self._receivers.values()]:
             end.abort("stopped")
+        for flow in list(self._awaiting):
+            self._end_replies(flow)
 
     def sending(self) -> list[SendingEnd]:
         """Return the sending ends that are open at present."""
@@ -186,12 +194,13 @@ class Agent:
     # UDP
 
     def bind_datagrams(self, work: "OnOffUdp") -> None:
-        """Take a workload's port for datagrams."""
+        """Take a workload's port for datagrams; those of probes are sent back."""
         receiver = UdpReceiver(
             self.context,
             self._datagrams.receiver(work.port),
             self._counters[work.flow],
             partial(self._received, work, work.flow, 0),
+            self._datagrams.sender(self._peer, work.port, work.packet_bytes) if work.beside else None,
         )
         self._receivers[work.flow, 0] = receiver
 
@@ -219,6 +228,31 @@ class Agent:
         )
         if not end.ended:
             self._senders[work.flow, 0] = end
+
+    def bind_replies(self, work: "OnOffUdp") -> None:
+        """Take a workload's port for the answers to its datagrams."""
+        counter = FlowCounter(self.context.host, work.flow)
+        receiver = self._datagrams.receiver(work.port)
+        self._replies[work.flow] = UdpReceiver(self.context, receiver, counter, ignore)
+
+    def receive_replies(self, flow: str) -> None:
+        """Receive answers from now on."""
+        self._replies[flow].start()
+
+    def await_replies(self, flow: str, drain_ns: int, done: Callable[[Counts], None]) -> None:
+        """Receive answers for this long; `done` gets the round trips, once, also when the run is stopped before."""
+        self._awaiting[flow] = done
+        if drain_ns:
+            self.clock.at(self.clock.now + drain_ns, self._end_replies, flow)
+        else:
+            self._end_replies(flow)
+
+    def _end_replies(self, flow: str) -> None:
+        done = self._awaiting.pop(flow, None)
+        if done is not None:
+            replies = self._replies[flow]
+            replies.abort(None)
+            done(replies.delays.counts())
 
     def _start_counting(self, flow: str) -> None:
         self._counters[flow].start(self.context.time_ns)

@@ -154,7 +154,10 @@ class UdpSender:
 
 
 class UdpReceiver:
-    """Counts the datagrams for a port until `abort`; `done` gets its result, once."""
+    """Counts the datagrams for a port until `abort`; `done` gets its result, once.
+
+    With `answers` each is sent back, with its number and time.
+    """
 
     def __init__(
         self,
@@ -162,14 +165,17 @@ class UdpReceiver:
         receiver: DatagramReceiver,
         counter: FlowCounter,
         done: Callable[[UdpReceived], None],
+        answers: DatagramSender | None = None,
     ) -> None:
         self._context, self._receiver, self._counter, self._done = context, receiver, counter, done
+        self._answers = answers
         self._packets = 0
         self._nbytes = 0
         self._highest = -1
         self._delay_sum_ns = 0
         self._delay_max_ns = 0
-        self._delays = Delays()
+        #: from the times that the datagrams carry
+        self.delays = Delays()
         self._first_ns: int | None = None
         self._last_ns: int | None = None
         #: whether `done` has been called
@@ -185,6 +191,8 @@ class UdpReceiver:
             return
         self.ended = True
         self._receiver.close()
+        if self._answers is not None:
+            self._answers.close()
         packets, now = self._packets, self._context.time_ns
         self._counter.report(now)
         self._done(
@@ -197,7 +205,7 @@ class UdpReceiver:
                 finished_ns=now,
                 delay_ms_mean=self._delay_sum_ns / packets / 1e6 if packets else None,
                 delay_ms_max=self._delay_max_ns / 1e6 if packets else None,
-                delays=self._delays.counts(),
+                delays=self.delays.counts(),
                 error=reason,
             )
         )
@@ -205,13 +213,15 @@ class UdpReceiver:
     def _take(self, nbytes: int, sequence: int, sent_at: int) -> None:
         if self.ended:
             return
+        if self._answers is not None:
+            self._answers.send(sequence, sent_at)
         delay_ns = self._context.clock.now - sent_at
         self._packets += 1
         self._nbytes += nbytes
         self._highest = max(self._highest, sequence)
         self._delay_sum_ns += delay_ns
         self._delay_max_ns = max(self._delay_max_ns, delay_ns)
-        self._delays.add(delay_ns)
+        self.delays.add(delay_ns)
         self._last_ns = self._context.time_ns
         if self._first_ns is None:
             self._first_ns = self._last_ns

@@ -54,6 +54,8 @@ class Workload(ABC):
     """The common part of workloads: the flow's name, direction and port, and its begin after the run's start."""
 
     kind: ClassVar[str]
+    #: whether it only measures: the run's own figures are those of the other flows
+    beside: ClassVar[bool] = False
 
     flow: Annotated[str, MinLen(1)]
     direction: Side = "up"
@@ -115,6 +117,9 @@ class Workload(ABC):
         agent.report(self, flow, index, result)
 
     # -- on the sending host ---------------------------------------------------------------------------------
+
+    def bind_sender(self, agent: "Agent") -> None:  # noqa: B027 (most workloads have no answers)
+        """Take the ports for answers, if there are any."""
 
     @abstractmethod
     def start(self, agent: "Agent") -> None:

@@ -45,6 +45,7 @@ def run(
     from testbed.observers import database_hooks, open_influx
     from testbed.results import show
     from testbed.results.quality_table import quality_table
+    from testbed.results.transfers import plot_transfers
     from testbed.results.validity import require_valid
     from testbed.running import check_tier, run_once, unused
     from testbed.scenario.file import load
@@ -69,6 +70,7 @@ def run(
         for summary in summaries:
             folder = Path(str(summary.folder))
             show.plot([(f"{summary.scheme} seed {summary.seed}", folder)], folder / "plot.png", summary.run)
+            plot_transfers(summary, folder / "transfers.png")
             console.print(f"{folder}/  scenario, records, plot.png", highlight=False, soft_wrap=True)
     # corruption and lateness that is not allowed are errors, which say it
     show.warn(*show.warnings(summaries, late=allow_late))

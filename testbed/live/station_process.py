@@ -223,7 +223,9 @@ class StationProcess:
         for arrival in self._radio.hop.in_flight():
             self._fates.handle(arrival)
         self._report(now)
-        return StationFinal(counts=self._meter.counts(), lateness=self._radio.lateness)
+        return StationFinal(
+            counts=self._meter.counts(), lateness=self._radio.lateness, airtime_ns=self._radio.hop.airtime_ns
+        )
 
 
 def _open_tap(config: StationConfig, mtu: int) -> Tap:

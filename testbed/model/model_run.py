@@ -148,7 +148,11 @@ class Simulation:
             for arrival in station.hop.in_flight():
                 station.fates.write(arrival)
         finals = {
-            side: StationFinal(counts=station.meter.counts(), lateness=Lateness(station.arrivals - before[side]))
+            side: StationFinal(
+                counts=station.meter.counts(),
+                lateness=Lateness(station.arrivals - before[side]),
+                airtime_ns=station.hop.airtime_ns,
+            )
             for side, station in network.stations.items()
         }
         return summarize(

@@ -7,10 +7,10 @@ since they are longer than the run: `summary.json` has the time of the cut there
 import math
 from collections.abc import Mapping
 from dataclasses import fields
-from typing import Any
+from typing import Any, Final
 
 from common.sides import SIDES
-from testbed.results.quality import FlowQuality, Percentiles
+from testbed.results.quality import FlowQuality, Percentiles, RoundsPerMinute
 from testbed.results.summary import FlowSummary, LinkSummary, Summary
 
 #: metrics of a flow, and of the summary, that only the end of the transfers tells
@@ -20,6 +20,15 @@ _SHARES = {"per", "residual_per", "on_time", "finished", "intact", "end_to_end_a
 #: parts of a summary that are not numbers of their own
 _PARTS = ("flows", "link", "split", "confusion", "folder", "run", "access", "quality")
 _DELAYS = [field.name for field in fields(FlowQuality)]
+_OF_DELAYS = [field.name for field in fields(Percentiles)]
+#: names that follow `quality.`, but for those of its flows
+_QUALITY = [
+    *(f"{kind}.{name}" for kind in (*_DELAYS, "probe_one_way", "probe_round_trip") for name in _OF_DELAYS),
+    *(f"rpm.{field.name}" for field in fields(RoundsPerMinute)),
+    *(f"airtime_share.{side}" for side in SIDES),
+    "energy_uj_per_bit",
+]
+_PERCENTILES: Final = {"p50": 50, "p95": 95, "p99": 99}
 
 
 def check_metric(name: str) -> None:
@@ -31,14 +40,18 @@ def check_metric(name: str) -> None:
         known, last = [field.name for field in fields(FlowSummary)], rest[1]
     elif head == "split" and len(rest) == 1:
         return
-    elif head == "quality" and len(rest) in (2, 4) and rest[-2] in _DELAYS and rest[0] in (rest[-2], "flows"):
-        known, last = [field.name for field in fields(Percentiles)], rest[-1]
+    elif head == "flows" and len(rest) == 3 and rest[0].isdecimal() and rest[1] == "transfer_s":
+        known, last = list(_PERCENTILES), rest[2]
+    elif head == "quality" and len(rest) == 4 and rest[0] == "flows" and rest[2] in _DELAYS:
+        known, last = _OF_DELAYS, rest[3]
+    elif head == "quality":
+        known, last = _QUALITY, ".".join(rest)
     else:
         known, last = [field.name for field in fields(Summary) if field.name not in _PARTS], name
     if last not in known:
         raise ValueError(
             f"no metric {name!r}: choose from {', '.join(known)}, or link.up.NAME, link.down.NAME, flows.0.NAME, "
-            "quality.one_way.p99_ms, quality.flows.FLOW.round_trip.p50_ms"
+            "flows.0.transfer_s.p95, quality.one_way.p99_ms, quality.flows.FLOW.round_trip.p50_ms"
         )
 
 
@@ -53,6 +66,9 @@ def metric(summary: Mapping[str, Any], name: str) -> float | None:
 
     Infinite: the duration or the end of a transfer that was cut off.
     """
+    parents, _, last = name.rpartition(".")
+    if parents.endswith(".transfer_s") and last in _PERCENTILES:
+        return _transfers(summary, int(parents.split(".")[1]), _PERCENTILES[last])
     value: Any = summary
     for key in name.split("."):
         try:
@@ -62,6 +78,16 @@ def metric(summary: Mapping[str, Any], name: str) -> float | None:
     if not isinstance(value, bool | int | float):
         return None
     return math.inf if _is_cut(summary, name) else float(value)
+
+
+def _transfers(summary: Mapping[str, Any], flow: int, percent: int) -> float | None:
+    """Return a percentile (nearest rank) of a flow's transfer times; infinite where one of them did not end."""
+    flows = summary.get("flows") or []
+    if flow >= len(flows) or not flows[flow]["transfer_s"]:
+        return None
+    ordered = sorted(flows[flow]["transfer_s"])
+    rank = -(-len(ordered) * percent // 100)
+    return float(ordered[rank - 1]) if flows[flow]["finished"] else math.inf
 
 
 def _is_cut(summary: Mapping[str, Any], name: str) -> bool:

@@ -10,29 +10,38 @@ from testbed.results.summary import Summary
 
 _UNKNOWN = "-"
 _LEGEND = (
-    "delays of the main flows' packets in ms: one way from host to host, round trip from data to ACK, SRTT as the "
-    "kernel's TCP smooths it; -: not known on this tier"
+    "ms of the main flows' packets, p50/p95/p99: one way from host to host, round trip from data to ACK, SRTT as the "
+    "sender smooths it, probe: there and back; RPM: responsiveness in round trips per minute; loaded: that of the "
+    "main flows alone; µJ/bit: both radios' energy per payload "
+    "bit; -: not known"
 )
 
 
 def quality_table(summaries: Sequence[Summary]) -> Table:
-    """Return the percentiles of the delays under load, a row for each run."""
+    """Return the percentiles of the delays under load, a row for each run, in 80 columns."""
     rows = grid("what users feel", "link", caption=_LEGEND)
-    for kind in ("one way", "round trip", "SRTT"):
-        for place in ("p50", "p95", "p99"):
-            rows.add_column(f"{kind}\n{place}", justify="right", no_wrap=True)
-    for s in summaries:
-        found = s.quality
-        rows.add_row(
-            f"{s.scheme} seed {s.seed}" if len(summaries) > 1 else s.scheme,
-            *_cells(found.one_way),
-            *_cells(found.round_trip),
-            *_cells(found.smoothed),
-        )
+    found = [s.quality for s in summaries]
+    columns = {
+        "one way": [_percentiles(each.one_way) for each in found],
+        "round trip": [_percentiles(each.round_trip) for each in found],
+        "SRTT": [_percentiles(each.smoothed) for each in found],
+        "probe": [_percentiles(each.probe_round_trip) for each in found],
+        "RPM": [_number(each.rpm.responsiveness, ".0f") for each in found],
+        "loaded": [_number(each.rpm.loaded, ".0f") for each in found],
+        "µJ/bit": [_number(each.energy_uj_per_bit, ".3g") for each in found],
+    }
+    known = {name: cells for name, cells in columns.items() if set(cells) != {_UNKNOWN}}
+    for name in known:
+        rows.add_column(name, justify="right", no_wrap=True)
+    for index, s in enumerate(summaries):
+        label = f"{s.scheme} seed {s.seed}" if len(summaries) > 1 else s.scheme
+        rows.add_row(label, *(cells[index] for cells in known.values()))
     return rows
 
 
-def _cells(found: Percentiles | None) -> list[str]:
-    if found is None:
-        return [_UNKNOWN] * 3
-    return [f"{each:.1f}" for each in (found.p50_ms, found.p95_ms, found.p99_ms)]
+def _percentiles(found: Percentiles | None) -> str:
+    return _UNKNOWN if found is None else f"{found.p50_ms:.1f}/{found.p95_ms:.1f}/{found.p99_ms:.1f}"
+
+
+def _number(value: float | None, digits: str) -> str:
+    return _UNKNOWN if value is None else f"{value:{digits}}"

@@ -22,7 +22,7 @@ from linklayer.schemes import SCHEMES
 from linklayer.station_counts import StationCounts, StationFinal, StationReport
 from telemetry.records import AccessRecord, LinkRecord
 from testbed.results.ground_truth import Confusion
-from testbed.results.quality import Quality, assess
+from testbed.results.quality import Quality, assess, main_workloads
 from testbed.scenario.run_plan import Plan
 
 
@@ -177,7 +177,9 @@ def summarize(
         summarize_flow(work, flow, by_flow[flow], until_s) for work in workloads for flow in work.ports().values()
     )
     main = plan.main
-    mains = [flow for flow in flows if flow.direction == main]
+    beside = {flow for work in workloads if work.beside for flow in work.ports().values()}
+    main_flows = {flow for work in main_workloads(workloads, main) for flow in work.ports().values()}
+    mains = [flow for flow in flows if flow.flow in main_flows]
     start_s, end_s = min(flow.start_s for flow in mains), max(flow.end_s for flow in mains)
     duration_s = end_s - start_s
     events = sum(final.lateness.events for final in finals.values())
@@ -215,7 +217,20 @@ def summarize(
         confusion=None if confusion is None else {name: confusion[name] for name in sorted(confusion)},
         folder=folder,
         access=dict(access),
-        quality=assess(workloads, reports, main=main, end_to_end=plan.split is None, smoothed_us=smoothed_us),
+        quality=assess(
+            workloads,
+            reports,
+            main=main,
+            end_to_end=plan.split is None,
+            smoothed_us=smoothed_us,
+            load_ns=(round(start_s * 1e9), round(end_s * 1e9)),
+            airtimes_s={
+                side: access[side].airtime_share * until_s if side in access else finals[side].airtime_ns / 1e9
+                for side in SIDES
+            },
+            duration_s=until_s,
+            payload_bytes=sum(flow.bytes for flow in flows if flow.flow not in beside),
+        ),
     )
 
 

@@ -3,6 +3,7 @@
 import json
 import math
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -13,8 +14,11 @@ from tests.harness.scenarios import FLOW, summary
 
 
 @pytest.mark.parametrize(
-    "name", ["goodput_bps", "link.up.retransmissions", "link.down.fec_repairs", "flows.12.duration_s", "split.resets"]
-)
+    "name",
+    ["goodput_bps", "link.up.retransmissions", "link.down.fec_repairs", "flows.12.duration_s", "split.resets",
+     "flows.1.transfer_s.p95", "quality.one_way.p99_ms", "quality.flows.bulk.round_trip.n", "quality.rpm.foreign",
+     "quality.airtime_share.up", "quality.energy_uj_per_bit", "quality.probe_round_trip.p50_ms"],
+)  # fmt: skip
 def test_names_of_metrics(name: str) -> None:
     check_metric(name)
 
@@ -22,7 +26,8 @@ def test_names_of_metrics(name: str) -> None:
 @pytest.mark.parametrize(
     "name",
     ["nothing", "link", "link.up", "link.sideways.per", "link.retransmissions.up", "flows.x.duration_s", "flows.0.per",
-     "folder"],
+     "folder", "quality", "quality.rpm", "quality.nothing.p50_ms", "quality.flows.bulk.p50_ms", "flows.0.bytes.p50",
+     "flows.0.transfer_s.p10"],
 )  # fmt: skip
 def test_other_names_are_refused_with_those_there_are(name: str) -> None:
     with pytest.raises(ValueError, match=f"no metric '{name}': choose from "):
@@ -72,3 +77,12 @@ def test_workloads_with_a_set_duration_are_not_censored(work: dict[str, object],
     assert metric(result.plain(), "duration_s") == duration_s
     assert result.duration_s == min(duration_s, 4)
     assert result.goodput_bps > 0
+
+
+def test_percentiles_of_transfer_times_are_nearest_ranks() -> None:
+    times = [float(each) for each in range(20, 0, -1)]
+    result: dict[str, Any] = {"flows": [{"transfer_s": []}, {"transfer_s": times, "finished": True}]}
+    assert [metric(result, f"flows.1.transfer_s.{name}") for name in ("p50", "p95", "p99")] == [10, 19, 20]
+    assert (metric(result, "flows.0.transfer_s.p50"), metric(result, "flows.2.transfer_s.p50")) == (None, None)
+    result["flows"][1]["finished"] = False
+    assert metric(result, "flows.1.transfer_s.p50") == math.inf
