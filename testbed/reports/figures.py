@@ -7,7 +7,6 @@ Rules kept
 """
 
 import io
-import json
 import math
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -20,7 +19,7 @@ from testbed.campaigns.plan import Point
 from testbed.campaigns.rows import Row
 from testbed.reports.document import Picture
 from testbed.reports.footnotes import marks
-from testbed.reports.numbers import Campaigned
+from testbed.reports.numbers import Campaigned, read_summary
 from testbed.results.show import COLOURS, pyplot
 from testbed.results.statistics import Interval, least_n
 from testbed.results.transfers import draw_cdf
@@ -160,13 +159,8 @@ _OVER_TIME = (
 )
 
 
-def _summary(folder: Path) -> dict[str, Any]:
-    values: dict[str, Any] = json.loads((folder / "summary.json").read_text())
-    return values
-
-
 def _transfers(axis: "Axes", folders: Sequence[Path], style: dict[str, Any]) -> None:
-    flows = [flow for folder in folders for flow in _summary(folder).get("flows", ())]
+    flows = [flow for folder in folders for flow in read_summary(folder).get("flows", ())]
     kinds = [kind for kind, plugin in WORKLOADS.items() if not plugin.options.beside]
     draw_cdf(axis, [seconds for flow in flows if flow["kind"] in kinds for seconds in flow["transfer_s"]], style)
 

@@ -8,13 +8,15 @@ Rules kept
   difference is found if and only if its interval excludes 0.
 """
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 from testbed.campaigns.file import Hypothesis
-from testbed.campaigns.folder import open_plan, read_rows
+from testbed.campaigns.folder import RUNS, open_plan, read_rows
 from testbed.campaigns.plan import CampaignPlan, Point, Run
 from testbed.campaigns.rows import Row
 from testbed.campaigns.schedule import Schedule
@@ -54,6 +56,10 @@ class Campaigned:
         """Return the runs of some points that have ended."""
         return [row for point in points for _, row in self.runs[point.name]]
 
+    def summary(self, row: Row) -> dict[str, Any]:
+        """Return the result of a run; empty without its folder."""
+        return read_summary(self.path / RUNS / row.run)
+
     @property
     def left_out(self) -> list[Row]:
         """The runs that are in no sample."""
@@ -63,6 +69,15 @@ class Campaigned:
     def complete(self) -> bool:
         """Whether all runs have ended."""
         return len(self.rows) == self.planned
+
+
+def read_summary(folder: Path) -> dict[str, Any]:
+    """Return the result in a run's folder; empty without one."""
+    try:
+        values: dict[str, Any] = json.loads((folder / "summary.json").read_text())
+    except OSError:
+        return {}
+    return values
 
 
 def read_campaign(path: Path) -> Campaigned:

@@ -7,7 +7,7 @@ from pathlib import Path
 from testbed.campaigns.file import CampaignError, Reference
 from testbed.campaigns.folder import PLAN, RUNS, write_whole
 from testbed.campaigns.plan import Point
-from testbed.reports import agreement
+from testbed.reports import agreement, felt
 from testbed.reports.document import Block, Code, Heading, Paragraph, Picture, Table, markdown, page
 from testbed.reports.figures import figures
 from testbed.reports.footnotes import counted, marked, notes
@@ -60,6 +60,7 @@ def _report(campaign: Campaigned) -> Iterator[Block]:
         yield from notes((point.label, campaign.rows_of(point)) for point in plan.points)
         yield Paragraph(_METHODS)
         yield from (picture for picture in pictures if picture.name == f"bars-{metric}")
+    yield from felt.blocks(campaign)
     if over_time := [picture for picture in pictures if not picture.name.startswith("bars-")]:
         yield Heading(2, "Example runs")
         yield from over_time

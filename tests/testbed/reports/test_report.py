@@ -27,6 +27,7 @@ from testbed.campaigns.executing import failed
 from testbed.campaigns.file import CampaignError
 from testbed.cli import app
 from testbed.paths import root
+from testbed.reports import felt
 from testbed.reports.bundle import write_bundle
 from testbed.reports.document import Block, Code, Heading, Paragraph, Picture, Table, markdown, page
 from testbed.reports.numbers import adjust, judge, level, read_campaign
@@ -65,6 +66,17 @@ class FailsHalf(InProcess):
     def submit(self, call: Callable[[Any], Any], task: Any) -> "Future[Any]":
         self.calls += 1
         return super().submit((lambda task: failed(task.run, ValueError("no"))) if self.calls % 2 else call, task)
+
+
+def test_report_tells_what_users_feel_without_being_asked(made: Path) -> None:
+    campaign = read_campaign(made)
+    heading, table, note = felt.blocks(campaign)
+    assert (heading, isinstance(note, Paragraph)) == (Heading(2, "What users feel"), True)
+    assert isinstance(table, Table)
+    point = campaign.plan.points[0]
+    delays = sorted(campaign.summary(row)["quality"]["one_way"]["p50_ms"] for row in campaign.rows_of(point))
+    assert table.rows[0][:2] == [point.label, f"{(delays[5] + delays[6]) / 2:.4g}"]
+    assert (table.headings[1], "SRTT p50 (ms)" in table.headings) == ("one way p50 (ms)", False)
 
 
 def test_a_report_says_how_many_runs_are_done_and_failed(tmp_path: Path) -> None:
