@@ -58,12 +58,17 @@ def _bars(campaign: Campaigned, metric: str) -> Picture:
     for index, label in enumerate(series):
         places, heights, below, above = [], [], [], []
         for group, members in enumerate(groups.values()):
-            if label not in members or (sample := campaign.sample(members[label], metric)).median is None:
+            if label not in members:
                 continue
+            sample = campaign.sample(members[label], metric)
             place = group + (index - (len(series) - 1) / 2) * share
             mark = marks(campaign.rows_of(members[label]))
-            if math.isinf(sample.median):
-                axis.annotate(f"never{mark}", (place, 0), ha="center", va="bottom", fontsize=8, rotation=90)
+            if sample.median is None or math.isinf(sample.median):
+                if mark:
+                    # a word in the place of the bar, which alone would not widen the axis
+                    word = "never" if sample.median else "none"
+                    axis.annotate(f"{word}{mark}", (place, 0), ha="center", va="bottom", fontsize=8, rotation=90)
+                    axis.set_xlim(-0.5, len(groups) - 0.5)
                 continue
             if mark:
                 axis.annotate(mark, (place, sample.median / scale), (3, 1), textcoords="offset points", fontsize=8)

@@ -90,8 +90,9 @@ def test_report_counts_and_marks_what_is_not_whole(made: Path, tmp_path: Path) -
     # bars: the median that does not exist is a word
     svg = (tmp_path / "figures" / "bars-duration_s.svg").read_text()
     assert "never‡" in svg
+    assert "none§" in svg
     assert "†" in svg
-    assert "--repeat 8 --allow-late" in " ".join(line(text, "mtu=800 ", "./fadelab run"))
+    assert "--repeat 8 --allow-late" in " ".join(line(text, "mtu=800 ", "fadelab run "))
 
 
 def test_hypotheses_use_ranks_of_transfers_that_never_end(made: Path, tmp_path: Path) -> None:
