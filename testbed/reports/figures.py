@@ -215,8 +215,8 @@ def _panels(
         )
     left_out = len([members for members in drawn.values() if members]) - len(shown)
     more = f"; {left_out} more combinations are left out" if left_out else ""
-    which = "all runs" if runs is None else "the first run"
-    return Picture(name, f"{title}: {which} of each point that is done{more}", _svg(figure))
+    which = "all runs that count, of each point" if runs is None else "the first run of each point that is done"
+    return Picture(name, f"{title}: {which}{more}", _svg(figure))
 
 
 def _first(campaign: Campaigned, point: Point, runs: int | None) -> list[Row]:

@@ -5,7 +5,8 @@ says which results changed and why.
 
 What is hashed: all files of the run's folder but `manifest.json`, which tells when and where it was made, and
 `scenario.yaml`, which is no result. Of Parquet files it is the columns, their types and their values, for another
-release of the library writes other bytes.
+release of the library writes other bytes. Of `summary.json` it is all but `quality`, which came later
+and has tests of its own (`tests/testbed/results/test_quality.py`).
 """
 
 import hashlib
