@@ -60,10 +60,12 @@ PhaseNoise::PhaseNoise(const MaskPoint (&mask)[kMaskPoints], double rate_sps, st
     std::vector<double> wanted;
     std::vector<std::vector<double>> shapes;  // of each frequency: all levels
     const double lowest = std::ldexp(0.125, 1 - static_cast<int>(count));
-    for (double cycles = 0.5; cycles >= lowest; cycles *= std::exp2(-1.0 / kPerOctave)) {
+    double cycles = 0.5;
+    while (cycles >= lowest) {
         wanted.push_back(mask_at(mask, n, cycles * rate_sps));
         std::vector<double>& shape = shapes.emplace_back();
         for (std::size_t level = 0; level < count; ++level) shape.push_back(left_of(level, cycles));
+        cycles *= std::exp2(-1.0 / kPerOctave);
     }
     std::vector<double> density(count);
     for (std::size_t level = 0; level < count; ++level) {
@@ -101,6 +103,7 @@ void PhaseNoise::add(std::int64_t tick, std::size_t n, double* radians) {
     }
 }
 
+// As deep as there are levels. NOLINTNEXTLINE(misc-no-recursion)
 const float* PhaseNoise::points(std::size_t level, std::int64_t first, std::size_t n) {
     Level& one = levels_[level];
     one.points.assign(n, 0.0F);
