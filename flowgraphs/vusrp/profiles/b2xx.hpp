@@ -45,7 +45,7 @@ inline Direction ad9361_direction(bool tx) {
     one.default_bandwidth_hz = 56e6;    // ad936x_manager.cpp:DEFAULT_BANDWIDTH
     one.sensors = {"temp", "lo_locked"};  // ad936x_manager.cpp:populate_frontend_subtree, b200_impl.cpp:setup_radio
     if (!tx) {
-        one.sensors.push_back("rssi");
+        one.sensors.emplace_back("rssi");
         one.corrections = {"dc_offset/enable", "iq_balance/enable"};
     }
     // cores/rx_dsp_core_3000.cpp:get_host_rates with is_b200, cores/tx_dsp_core_3000.cpp:get_host_rates; the link that
