@@ -345,6 +345,7 @@ def test_udp_receiver_counts_what_comes_until_it_ends() -> None:
     expected = UdpReceived(
         packets=3, highest_sequence=3, bytes=157, first_byte_ns=4 * SECOND, last_byte_ns=4020 * MS,
         finished_ns=4030 * MS, delay_ms_mean=40.0, delay_ms_max=70.0, error=None,
+        delays=((20_000, 1), (30_000, 1), (70_000, 1)),
     )  # fmt: skip
     assert results == [expected]
     nothing = UdpReceiver(context, Receiving(), FlowCounter("h2", "f"), results.append)
