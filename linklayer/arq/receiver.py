@@ -197,9 +197,13 @@ class Receiver:
 
     def _come(self, first: int, below: int) -> int:
         """Return how many of the numbers from `first` to `below` - 1 have come."""
-        behind = self._top - below + 1
-        had = self._had >> behind if behind >= 0 else self._had << -behind
-        return (had & (1 << below - first) - 1).bit_count()
+        # no integer wider than `_had`: a base may be far ahead
+        last = min(below - 1, self._top)
+        had = self._had >> self._top - last
+        span = last + 1 - first
+        if span <= 0:
+            return 0
+        return (had if span >= had.bit_length() else had & (1 << span) - 1).bit_count()
 
     def _release(self, below: int, now: int) -> None:
         """Deliver, in order, the waiting packets below a number and those that follow without a hole."""
