@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from common.units import SECOND
 from hosts.kernel.network import AddressPlan
 from linklayer.filters.filter import Cause
 from telemetry.parquet import read_records
@@ -259,7 +260,10 @@ def test_two_megabytes_cross_a_link_that_loses_a_fifth(tmp_path: Path) -> None:
     assert summary.on_time, summary.lateness
     assert summary.finished
     assert summary.intact
-    assert summary.duration_s < 10
+    # not at the connection's end: after a lost SYN the receiving host, which has no RTT sample, waits 3, 6, 12 s for
+    # its FIN (RFC 6298, 5.7), which a fifth of the packets lost may ask for
+    rows_of_flow = read_records(folder_of(summary), "flow")
+    assert min(row["time_ns"] for row in rows_of_flow if row["bytes_received"] == 2_000_000) < 10 * SECOND
 
 
 @pytest.mark.parametrize("linux", ["h1", "h2"])
