@@ -21,6 +21,7 @@ from testbed.papers.statements import (
     Judged,
     Statement,
     Verdict,
+    computed,
     judge,
     most_misses,
     near,
@@ -45,6 +46,17 @@ def test_bound_is_the_largest_that_keeps_the_level(runs: int, level: float) -> N
 def verdict(*hits: int, level: float = 1e-3) -> Verdict:
     """Of 20 replications; at most 2 of 20 have a probability of 2.0e-4, at most 3 of 1.3e-3."""
     return Judged("a", hits, 20, "", level).verdict
+
+
+@pytest.mark.parametrize("name", PAPERS)
+def test_default_replications_decide_each_case_though_one_may_disagree(name: str) -> None:
+    paper = PAPERS[name]
+    cells = {cell.case: cell for cell in paper.cells}
+    for statement in paper.statements:
+        cases = computed(statement, cells)
+        least = min(cells[part].replications for case in cases for part in case if part in cells)
+        assert most_misses(least, LEVEL / len(cases)) >= 1, statement.name
+        assert most_misses(least, LEVEL / len(cases) / len(statement.conditions)) >= 0, statement.name
 
 
 def test_verdicts_mirror_one_another() -> None:
