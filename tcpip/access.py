@@ -21,18 +21,23 @@ from tcpip.segment import (
     IP_HEADER_BYTES,
     MAX_OPTION_BYTES,
     NOT_ECT,
+    IpPacket,
     Option,
     SackBlock,
     Segment,
     option_bytes,
 )
-from tcpip.wire import PROTOCOL_TCP, SegmentError, emit_options, parse
+from tcpip.wire import FRAGMENT, PROTOCOL_TCP, SegmentError, emit_options, parse
 
 _MODULUS: Final = 0xFFFF
 _IPV6_HEADER_BYTES: Final = 40
 #: kinds of options: RFC 2018; RFC 2385 and RFC 5925
 _SACK: Final = 5
 _SIGNATURES: Final = frozenset({19, 29})
+#: UDP, the protocol of objects that are no segments
+_UDP: Final = 17
+#: protocols that begin with two ports: TCP, UDP, DCCP, SCTP, UDP-Lite
+_WITH_PORTS: Final = frozenset({PROTOCOL_TCP, _UDP, 33, 132, 136})
 
 
 class Access(ABC):
@@ -146,6 +151,40 @@ def with_ce(packet: Any) -> Any | None:
         return None
     packet.ecn = CE
     return packet
+
+
+def flow_key(packet: Any) -> int:
+    """Return a number that packets of the same protocol, addresses and ports share; 0: no header of IP can be read.
+
+    Octets are IPv4 or IPv6. Fragments, other protocols and what is behind an extension header of IPv6 have no ports
+    here. An object and its octets have the same number.
+    """
+    if isinstance(packet, bytes):
+        return _flow_key_of_octets(packet)
+    if not isinstance(packet, IpPacket):
+        return 0
+    source, source_port, destination, destination_port = packet.flow
+    addresses = source << 32 | destination
+    return (addresses << 32 | source_port << 16 | destination_port) << 8 | (
+        PROTOCOL_TCP if isinstance(packet, Segment) else _UDP
+    )
+
+
+def _flow_key_of_octets(packet: bytes) -> int:
+    version = packet[0] >> 4 if packet else 0
+    if version == 4 and len(packet) >= IP_HEADER_BYTES:
+        begin, end, protocol = 12, IP_HEADER_BYTES, packet[9]
+        transport = (packet[0] & 15) * 4
+        whole = not int.from_bytes(packet[6:8], "big") & FRAGMENT
+    elif version == 6 and len(packet) >= _IPV6_HEADER_BYTES:
+        begin, end, protocol = 8, _IPV6_HEADER_BYTES, packet[6]
+        transport, whole = _IPV6_HEADER_BYTES, True
+    else:
+        return 0
+    ports = 0
+    if whole and protocol in _WITH_PORTS and end <= transport <= len(packet) - 4:
+        ports = int.from_bytes(packet[transport : transport + 4], "big")
+    return (int.from_bytes(packet[begin:end], "big") << 32 | ports) << 8 | protocol
 
 
 def _octets_with_ce(packet: bytes) -> bytes | None:

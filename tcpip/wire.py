@@ -49,7 +49,7 @@ _TIMESTAMPS: Final = 8
 _VERSION_IHL: Final = 0x45
 _DONT_FRAGMENT: Final = 0x4000
 #: more fragments, and the offset
-_FRAGMENT: Final = 0x3FFF
+FRAGMENT: Final = 0x3FFF
 _TTL_PROTOCOL: Final = TTL << 8 | PROTOCOL_TCP
 #: RFC 1071: a sum of 16-bit words in ones' complement is a remainder modulo this
 _MODULUS: Final = 0xFFFF
@@ -157,7 +157,7 @@ def parse(octets: bytes) -> Segment:
         raise SegmentError("length", f"a total length of {nbytes} in {len(octets)} octets")
     if int.from_bytes(octets[:IP_HEADER_BYTES], "big") % _MODULUS:
         raise SegmentError("checksum", "that of the IP header is wrong")
-    if fragment & _FRAGMENT:
+    if fragment & FRAGMENT:
         raise SegmentError("fragment", f"one at {(fragment & 0x1FFF) * 8}")
     if ttl_protocol & 0xFF != PROTOCOL_TCP:
         raise SegmentError("protocol", f"{ttl_protocol & 0xFF}, not {PROTOCOL_TCP}")

@@ -6,11 +6,11 @@ Rules kept here:
 
 - A packet is counted by `len()`, the octets of the whole IP packet. A queue that manages itself *notifies* a packet: it
   marks the packet with CE where the packet's sender understands that, and drops it where not (`tcpip/access.py`).
-- A packet leaves as it came but for CE, in the order it came.
+- A packet leaves as it came but for CE. Packets of one flow leave in the order they came.
 - Whatever is lost in a queue is lost by congestion; `drops` counts all of it.
 - A queue draws only from the generator it was given.
 
-Left out: thresholds in bytes, flow queues (FQ-CoDel). `linklayer/classify.py` says which of a station's two queues a
+Left out: thresholds in bytes. `linklayer/classify.py` says which of a station's two queues a
 packet takes.
 """
 

@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tcpip.access import Access, Objects, Octets, with_ce
+from hosts.engine.packets import Datagram
+from tcpip.access import Access, Objects, Octets, flow_key, with_ce
 from tcpip.options import ELN, smart_option
 from tcpip.segment import ACK, CE, MAX_OPTION_BYTES, NOT_ECT, Flow, Option, Segment, option_bytes
 from tcpip.wire import emit, parse
@@ -188,3 +189,75 @@ def test_ipv6_has_ecn_in_its_traffic_class() -> None:
 )
 def test_what_has_no_ip_header_is_not_marked(octets: bytes) -> None:
     assert with_ce(octets) is None
+
+
+# -- flows --------------------------------------------------------------------------------------------------------
+
+
+def ipv4(protocol: int, behind: bytes, *, options: bytes = b"", fragment: int = 0, source: int = 1) -> bytes:
+    """A packet of IPv4 without checksums (RFC 791 section 3.1)."""
+    head = struct.pack(
+        ">BBHHHBBHII", 0x45 + len(options) // 4, 0, 20 + len(options) + len(behind), 9, fragment, 64, protocol, 0,
+        source, 2,
+    )  # fmt: skip
+    return head + options + behind
+
+
+def ipv6(following: int, behind: bytes, *, source: int = 1) -> bytes:
+    """A packet of IPv6 (RFC 8200 section 3)."""
+    head = struct.pack(">IHBB", 6 << 28 | 0x12345, len(behind), following, 64)
+    return head + source.to_bytes(16, "big") + (2).to_bytes(16, "big") + behind
+
+
+UDP, ICMP = 17, 1
+
+
+@given(segments())
+def test_an_object_and_its_octets_are_of_one_flow(segment: Segment) -> None:
+    assert flow_key(segment) == flow_key(emit(segment)) != 0
+    ports = struct.pack(">HH", segment.flow.source_port, segment.flow.destination_port)
+    addresses = emit(segment)[12:20]
+    datagram = addresses.join((ipv4(UDP, b"")[:12], ports))
+    assert flow_key(Datagram(segment.flow, 100, 1, 0)) == flow_key(datagram) != flow_key(segment)
+
+
+@pytest.mark.parametrize("ip", [ipv4, ipv6])
+@pytest.mark.parametrize("protocol", [6, UDP, 33, 132, 136])
+def test_protocol_addresses_and_ports_make_a_flow_and_nothing_else_does(ip: Any, protocol: int) -> None:
+    key = flow_key(ip(protocol, b"\1\2\3\4 data"))
+    assert key == flow_key(ip(protocol, b"\1\2\3\4 other data"))
+    others = [
+        ip(protocol, b"\1\2\3\5 data"),
+        ip(protocol, b"\1\3\3\4 data"),
+        ip(protocol, b"\1\2\3\4 data", source=3),
+        ip(135, b"\1\2\3\4 data"),
+        (ipv6 if ip is ipv4 else ipv4)(protocol, b"\1\2\3\4 data"),
+    ]
+    assert len({key, *map(flow_key, others)}) == 6
+
+
+def test_options_move_the_ports() -> None:
+    assert flow_key(ipv4(UDP, b"\1\2\3\4", options=bytes(40))) == flow_key(ipv4(UDP, b"\1\2\3\4"))
+
+
+@pytest.mark.parametrize("ip", [ipv4, ipv6])
+def test_a_ping_is_of_the_flow_of_all_pings_between_its_hosts(ip: Any) -> None:
+    assert flow_key(ip(ICMP, b"\10\0\1\2")) == flow_key(ip(ICMP, b"\0\0\3\4")) != flow_key(ip(ICMP, b"", source=3))
+
+
+def test_all_fragments_of_a_packet_are_of_one_flow() -> None:
+    first, last = ipv4(UDP, b"\1\2\3\4", fragment=0x2000), ipv4(UDP, b"data", fragment=0x00B9)
+    assert flow_key(first) == flow_key(last) != flow_key(ipv4(UDP, b"\1\2\3\4"))
+    # DF makes no fragment
+    assert flow_key(ipv4(UDP, b"\1\2\3\4", fragment=0x4000)) == flow_key(ipv4(UDP, b"\1\2\3\4"))
+
+
+@given(st.binary(max_size=60))
+def test_any_octets_have_a_flow_and_unreadable_ones_share_one(octets: bytes) -> None:
+    version = octets[0] >> 4 if octets else 0
+    readable = len(octets) >= {4: 20, 6: 40}.get(version, 1 << 30)
+    key = flow_key(octets)
+    # a packet whose addresses and protocol are 0 has no number either
+    assert key == 0 or readable
+    assert flow_key(b"") == flow_key(b"\x45" + bytes(18)) == flow_key(object()) == 0
+    assert flow_key(ipv4(UDP, b"\1\2\3")) != 0
