@@ -8,8 +8,8 @@ A scheme is a `Scheme`: how to make an endpoint, and how its frames become octet
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sized
-from dataclasses import dataclass, fields
+from collections.abc import Callable, Mapping, Sized
+from dataclasses import dataclass, field, fields
 from random import Random
 from typing import Any, Literal
 
@@ -171,6 +171,10 @@ class Scheme:
     filters: tuple[FilterPlugin, ...] = ()
     #: the userspace TCP of the wireless side, where the base station splits TCP connections in two
     split: str | None = None
+    #: what a scenario has that does not set `link.queue` (`queues/`); empty: drop-tail
+    queue: Mapping[str, Any] = field(default_factory=dict)
+    #: likewise `link.ip_queue_bytes`; None: the scenario's default
+    ip_queue_bytes: int | None = None
     #: the name in texts for people; empty: `name`
     label: str = ""
 

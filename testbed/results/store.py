@@ -134,12 +134,14 @@ def processor() -> str:
 
 
 def manifest(scenario: Scenario) -> dict[str, Any]:
-    """Return the details of a run beyond its scenario: command, seed, versions, sources, machine, form of the cores."""
+    """Return the details of a run: command, seed, queue, versions, sources, machine, form of the cores."""
     return {
         "command": [Path(sys.argv[0]).name, *sys.argv[1:]],
         "scenario": scenario.name,
         "tier": scenario.tier,
         "seed": scenario.seed,
+        # the scheme's own where the scenario's file has none
+        "queue": scenario.link.queue.model_dump(mode="json", exclude_none=True),
         "started": datetime.now(UTC).isoformat(timespec="milliseconds"),
         "versions": {
             "fadelab": sources().version,

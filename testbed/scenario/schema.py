@@ -82,8 +82,9 @@ class LinkOptions(LinkParts):
     """The link between the IP interfaces of the two stations."""
 
     scheme: str = "slacp"
-    #: size of each station's IP queue, which only schemes with flow control use
+    #: size of each station's IP queue, which only schemes with flow control use; a scheme may have its own default
     ip_queue_bytes: Bytes = 64_000
+    #: without `kind`, the queue of the scheme with these options; a scheme without its own has drop-tail
     queue: Annotated[QueuePart, _QUEUE] = _QUEUE.part("drop-tail")
     fast: FastOptions = FastOptions()
     #: packet filters beside the scheme's own, by their names (docs/filters.md); a name alone is a list of one
@@ -92,6 +93,21 @@ class LinkOptions(LinkParts):
     eln: Literal["none", "ends", "base"] = "none"
     #: schemes that split TCP connections: the base station's buffer per connection
     split_buffer_bytes: Bytes = 65_536
+
+    @model_validator(mode="before")
+    @classmethod
+    def _choose_queue(cls, raw: Any) -> Any:
+        """Fill in a missing queue, a missing kind of queue and a missing size with the scheme's."""
+        scheme = (
+            SCHEMES.get(str(raw.get("scheme", cls.model_fields["scheme"].default))) if isinstance(raw, dict) else None
+        )
+        if scheme is None:
+            return raw
+        queue, size = raw.get("queue"), raw.get("ip_queue_bytes")
+        if queue is None or (isinstance(queue, dict) and queue.get("kind") is None):
+            queue = {**scheme.queue, **_without_nulls(queue or {})}
+        own = {"queue": queue or None, "ip_queue_bytes": scheme.ip_queue_bytes if size is None else size}
+        return {**raw, **_without_nulls(own)}
 
     @model_validator(mode="after")
     def _check(self) -> "LinkOptions":
@@ -421,7 +437,16 @@ class Scenario(Part):
 
     def plain(self) -> dict[str, Any]:
         """Return the values that are not the defaults, as a file has them."""
-        return self.model_dump(mode="json", exclude_defaults=True)
+        values = self.model_dump(mode="json", exclude_defaults=True)
+        scheme = SCHEMES[self.link.scheme]
+        # the defaults of this scheme are not those of the schema
+        own = {name for name in ("queue", "ip_queue_bytes") if getattr(scheme, name)}
+        if own:
+            values["link"] = {
+                **values.get("link", {}),
+                **self.link.model_dump(mode="json", include=own, exclude_none=True),
+            }
+        return values
 
     def make_workloads(self) -> list[Workload]:
         """Return the workloads; missing ports and flow names are filled in."""

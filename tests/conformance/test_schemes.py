@@ -39,6 +39,14 @@ def test_a_transfer_over_a_lossy_link_repeats_with_its_seed(name: str) -> None:
     assert (first.finished, first.intact) == (True, True)
 
 
+@pytest.mark.parametrize("name", SCHEMES)
+def test_a_scheme_has_its_queue_until_a_scenario_says_another(name: str) -> None:
+    own, link = SCHEMES[name].queue, model(link={"scheme": name}).link
+    assert {"kind": "drop-tail", **link.queue.model_dump(mode="json"), **own} == link.queue.model_dump(mode="json")
+    assert link.ip_queue_bytes == SCHEMES[name].ip_queue_bytes or SCHEMES[name].ip_queue_bytes is None
+    assert model(link={"scheme": name, "queue": "drop-tail"}).link.queue.kind == "drop-tail"
+
+
 class BadWeather(ErrorModel):
     """Erases four frames of ten, until it clears up."""
 

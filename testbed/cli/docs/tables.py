@@ -120,6 +120,13 @@ def _options_at(plugin: Any) -> str:
     return f"`link.{plugin.options_key}`" if fields(plugin.options) else ""
 
 
+def _packets(scheme: Any) -> str:
+    """Return what a scheme does with packets, and its own queue."""
+    own = dict(scheme.queue) | ({"ip_queue_bytes": scheme.ip_queue_bytes} if scheme.ip_queue_bytes else {})
+    words = ", ".join(f"`{key}: {value}`" for key, value in own.items())
+    return f"{scheme.summary}; own queue: {words}" if own else str(scheme.summary)
+
+
 def _ends(plugin: Any) -> str:
     return " and ".join({"mobile": "ST", "base": "BAS"}[end] for end in plugin.ends)
 
@@ -158,7 +165,7 @@ _SUMMARY: Columns = {"summary": _summary}
 _KEYS: Columns = {"keys (defaults and ranges)": _keys}
 
 _TABLES: Mapping[str, tuple[Mapping[str, Any], Columns]] = {
-    "schemes": (SCHEMES, {"`scheme`": _NAME, "options": _options_at, "packets": _summary}),
+    "schemes": (SCHEMES, {"`scheme`": _NAME, "options": _options_at, "packets": _packets}),
     "link-options": (_LINK_OPTIONS, _KEY),
     "link-record": (_rows("", LinkRecord), {"column": itemgetter(0), "meaning": itemgetter(3)}),
     "packet-filters": (FILTERS, {"filter": _NAME, "stands at": _ends, "options": _options_at, **_SUMMARY}),

@@ -26,8 +26,10 @@ def test_manifest_names_command_seed_and_versions(tmp_path: Path) -> None:
     folder = RunFolder.create(tmp_path, scenario(seed=7))
     manifest = json.loads((folder.path / "manifest.json").read_text())
     assert manifest.keys() == {
-        *("command", "scenario", "tier", "seed", "started", "versions", "sources", "cores", "cpus", "processor")
+        *("command", "scenario", "tier", "seed", "queue", "started"),
+        *("versions", "sources", "cores", "cpus", "processor"),
     }
+    assert manifest["queue"] == {"kind": "drop-tail"}
     assert (manifest["scenario"], manifest["tier"], manifest["seed"]) == ("sample", "emulated", 7)
     assert manifest["versions"].keys() >= {"fadelab", "python", "kernel", "zfec", "pydantic", "pyarrow", "pyroute2"}
     assert re.match(r"\d+\.\d+\.\d+", manifest["versions"]["fadelab"])
