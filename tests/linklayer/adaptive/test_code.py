@@ -115,6 +115,18 @@ def test_combination_has_the_documented_octets() -> None:
     assert Field().combine(members, 127) == bytes.fromhex("00 c6 b9 4d 2c")
 
 
+@pytest.mark.parametrize("count", [1, 15, 16, 17, MAX_SPAN])
+def test_combination_is_the_sum_of_symbols_times_coefficients(count: int) -> None:
+    rng = random.Random(count)
+    members = [(seq, rng.randbytes(rng.choice([0, 1, 30, 300]))) for seq in range(100, 100 + count)]
+    width = 2 + max(len(packet) for _, packet in members)
+    expected = [0] * width
+    for seq, packet in members:
+        symbol = (len(packet).to_bytes(2, "big") + packet).ljust(width, b"\0")
+        expected = [sum_ ^ product(coefficient(seq, 9), octet) for sum_, octet in zip(expected, symbol, strict=True)]
+    assert Field().combine(members, 9) == bytes(expected)
+
+
 @both_codes
 def test_combination_is_as_long_as_its_longest_member_and_a_length(code: Code) -> None:
     assert len(code.combine([(1, b"")], 0)) == 2
@@ -227,7 +239,7 @@ def histories(draw: st.DrawFn) -> list[Op]:
     return made
 
 
-@settings(max_examples=150)
+@settings(max_examples=60)
 @given(histories())
 def test_decoder_gives_what_its_equations_determine(history: list[Op]) -> None:
     """Both codes, beside plain elimination of all that ever came."""
