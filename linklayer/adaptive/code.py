@@ -6,14 +6,12 @@ members' symbols, octet by octet in GF(256) with polynomial 0x11D, each times 1 
 y = 128 + index. That is a Cauchy matrix, so any m combinations of the same m packets with different indexes restore
 all of them. Combinations of different sets mix: the decoder solves whatever equations determine.
 
-`Field` computes with octets: `bytes.translate` multiplies, `int` adds. Sums of many are taken bit by bit of the
-factors: sum the values that have the bit, and double what the higher bits gave. `Counting` obeys the same contract
-for packets of virtual time, which have a size and no octets: its payloads remember their members.
+`Field` computes with octets: `bytes.translate` multiplies, `int` adds. `Counting` obeys the same contract for packets
+of virtual time, which have a size and no octets: its payloads remember their members.
 """
 
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Sequence, Sized
-from functools import lru_cache
 from typing import Final, cast
 
 from mypy_extensions import mypyc_attr
@@ -35,17 +33,11 @@ Member = tuple[int, Sized]
 Term = tuple[int, object]
 
 _NEVER: Final = 1 << 61
-#: the field's polynomial without x^8
-_LOW: Final = 0x1D
-#: from so many terms on, a sum bit by bit is faster
-_MANY: Final = 16
-#: an octet of 1 in each place of the longest symbol
-_ONES: Final = int.from_bytes(b"\1" * (LENGTH_BYTES + MAX_PACKET_BYTES), "little")
 
 
 def _products() -> list[bytes]:
     """The field's multiplication table, a row for each factor."""
-    double = bytes([value << 1 if value < 128 else (value << 1 & 0xFF) ^ _LOW for value in range(256)])
+    double = bytes([value << 1 if value < 128 else (value << 1) ^ 0x11D for value in range(256)])
     one = int.from_bytes(range(256), "little")
     rows = [bytes(256)]
     for factor in range(1, 256):
@@ -56,26 +48,6 @@ def _products() -> list[bytes]:
 
 _PRODUCTS: Final = _products()
 _INVERSES: Final = bytes([0] + [row.index(1) for row in _PRODUCTS[1:]])
-
-
-def _length_of(packet: Sized) -> int:
-    length = len(packet)
-    if length > MAX_PACKET_BYTES:
-        raise ValueError(f"a packet has {MAX_PACKET_BYTES} octets at most, not {length}")
-    return length
-
-
-def _symbol_of(packet: bytes) -> bytes:
-    return _length_of(packet).to_bytes(LENGTH_BYTES, "big") + packet
-
-
-def _number_of(octets: bytes) -> int:
-    return int.from_bytes(octets, "little")
-
-
-# a packet is in several combinations, one after the other
-_symbol = lru_cache(256)(_symbol_of)
-_number = lru_cache(256)(_number_of)
 
 
 def coefficient(seq: int, index: int) -> int:
@@ -126,28 +98,16 @@ class Field(Code):
 
     @override
     def of_packet(self, packet: Sized) -> object:
-        return _symbol(cast(bytes, packet))
+        return _length_of(packet).to_bytes(LENGTH_BYTES, "big") + cast(bytes, packet)
 
     @override
     def total(self, terms: Sequence[Term], unknown: Collection[int]) -> object:
-        # padding is at the number's high end, where it costs nothing
         total = width = 0
-        many = len(terms) >= _MANY
-        sums = [0] * 8
         for factor, value in terms:
             octets = cast(bytes, value)
             width = max(width, len(octets))
-            if many:
-                number = _number(octets)
-                for bit in range(8):
-                    if factor >> bit & 1:
-                        sums[bit] ^= number
-            else:
-                total ^= int.from_bytes(octets.translate(_PRODUCTS[factor]), "little")
-        if many:
-            for bit in range(7, -1, -1):
-                high = (total >> 7) & _ONES
-                total = ((total ^ (high << 7)) << 1) ^ (high * _LOW) ^ sums[bit]
+            # padding is at the number's high end, where it costs nothing
+            total ^= int.from_bytes(octets.translate(_PRODUCTS[factor]), "little")
         return total.to_bytes(width, "little")
 
     @override
@@ -409,6 +369,13 @@ def _check(seqs: Sequence[int], index: int) -> None:
     for place in range(1, len(seqs)):
         if seqs[place] <= seqs[place - 1]:
             raise ValueError("members of a combination ascend")
+
+
+def _length_of(packet: Sized) -> int:
+    length = len(packet)
+    if length > MAX_PACKET_BYTES:
+        raise ValueError(f"a packet has {MAX_PACKET_BYTES} octets at most, not {length}")
+    return length
 
 
 def _scaled(coefficients: dict[int, int], factor: int) -> dict[int, int]:
