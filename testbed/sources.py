@@ -245,16 +245,25 @@ def pack(files: Iterable[tuple[str, bytes, bool]]) -> bytes:
 
 
 def unpack(archive: bytes, *, most: int | None = None) -> Iterator[tuple[str, bytes, bool]]:
-    """Yield the regular files of a tar.gz of `pack`. Raises SourcesError for another one, and beyond `most` octets."""
-    left = most
+    """Yield the files of a tar.gz of `pack`. Raises SourcesError for another one, and beyond `most` octets.
+
+    What tar unpacks of it are these files in one folder: no links, no file twice, none under two names.
+    """
+    left, seen = most, set[str]()
     try:
         with tarfile.open(fileobj=io.BytesIO(archive), mode="r|gz") as opened:
             for entry in opened:
                 # of every entry, since one that is left out is read, too
                 if left is not None and (left := left - max(entry.size, 512)) < 0:
                     raise SourcesError(f"its sources have more than {most:,} octets")
-                if entry.isfile() and (file := opened.extractfile(entry)) is not None:
-                    yield entry.name.removeprefix(PREFIX), file.read(), bool(entry.mode & 0o100)
+                if entry.isdir():
+                    continue
+                name = entry.name.removeprefix(PREFIX)
+                plain = PREFIX + os.path.normpath(f"/{name}").lstrip("/") == entry.name and name not in seen
+                if not plain or not entry.isfile() or (file := opened.extractfile(entry)) is None:
+                    raise SourcesError(f"{entry.name!r} is no file of a program, or is there twice")
+                seen.add(name)
+                yield name, file.read(), bool(entry.mode & 0o100)
     except (tarfile.TarError, OSError, EOFError) as error:
         raise SourcesError(f"its sources cannot be read: {error}") from None
 

@@ -24,7 +24,7 @@ from testbed.campaigns.plan import FILES, Run
 from testbed.campaigns.rows import Row, conditions, describe
 from testbed.results.store import RunFolder, processor
 from testbed.run_hooks import Show
-from testbed.scenario.file import validate
+from testbed.scenario.file import read_mapping, validate
 from testbed.sources import SourcesError, require_unchanged, sources
 
 #: where a run's folder is, seen from itself
@@ -151,6 +151,12 @@ def _make(task: Task, made: Path, show: Show) -> Row:
     except Exception as error:
         row = failed(task.run, error, monotonic() - began)
         return row if summary is None else replace(row, **conditions(summary.plain()))
+
+
+def tells_scenario(folder: Path, run: Run) -> bool:
+    """Return whether the scenario in a run's folder is that of the plan. Raises FadelabError if it cannot be read."""
+    planned: dict[str, Any] = _relative(run.scenario)
+    return read_mapping(folder / "scenario.yaml", "scenario") == planned
 
 
 def _require_sources(task: Task) -> None:

@@ -36,6 +36,7 @@ from testbed.campaigns.file import CampaignError, load_campaign
 from testbed.campaigns.journal import Journal, read_journal
 from testbed.campaigns.plan import FILES, CampaignPlan, Run, make_plan, plan_from
 from testbed.campaigns.rows import CONDITIONS, Row, describe, renewed, row_of
+from testbed.errors import FadelabError
 from testbed.sources import sources
 
 PLAN, PLAN_HASH, SOURCE, INDEX = "plan.json", "plan.sha256", "campaign.yaml", "index.jsonl"
@@ -177,7 +178,13 @@ def planned(file: Path) -> tuple[CampaignPlan, Path, dict[str, Path]]:
     if file.name == PLAN:
         plan = open_plan(file.parent)
         return plan, file.with_name(SOURCE), {name: file.parent / name for name in plan.files}
-    plan, files = make_plan(load_campaign(file), file)
+    try:
+        plan, files = make_plan(load_campaign(file), file)
+    except FadelabError as error:
+        if (beside := file.with_name(PLAN)).exists():
+            # a copy: the scenario that it names stayed where the original is
+            raise CampaignError(f"{error}; {beside} repeats the campaign of this folder") from None
+        raise
     return plan, file, files
 
 

@@ -135,15 +135,17 @@ def verify(bundle: Path, sample: int, draw: int | None, all_: bool, workers: int
     ours = sources()
     same = verdict.sources == (ours.digest,)
     click.echo(f"checked by fadelab {ours.version}, {'the same' if same else f'sources {ours.digest[:12]}'}")
-    click.echo(f"checksums: {verdict.files} files compared; results with the runs' files, run by run")
+    click.echo(f"checksums: {verdict.files} files compared; results and scenarios with the runs' files, run by run")
     if verdict.has_report:
         click.echo("report: text and figures compared with those that the rows give")
     if verdict.has_program:
-        click.echo("source.tar.gz: compared with the sources that made the runs")
+        click.echo("source.tar.gz: its sources compared with those that made the runs")
     drawn = "" if verdict.recomputed == verdict.of else f"; drawn by {verdict.draw}: --draw {verdict.draw} repeats it"
     click.echo(f"made again: {verdict.recomputed} of {verdict.of} runs of tier model, compared byte by byte{drawn}")
     if verdict.real_time:
         click.echo(f"not made again: {verdict.real_time} real-time runs, which do not repeat to the byte")
+    for unchecked in verdict.unchecked:
+        click.echo(f"not checked: {unchecked}")
     for difference in verdict.differences[1:]:
         click.echo(f"differs: {difference}")
     if verdict.differences:
@@ -152,7 +154,7 @@ def verify(bundle: Path, sample: int, draw: int | None, all_: bool, workers: int
         count = len(verdict.differences)
         words = f"{count} difference{'s' if count > 1 else ''}"
         raise DisagreementError(f"{bundle}: {words}, the first: {verdict.differences[0]}")
-    click.echo("all agrees")
+    click.echo("all that was checked agrees")
 
 
 @report.command()

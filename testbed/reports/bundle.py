@@ -18,7 +18,7 @@ import os
 import subprocess
 import sys
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -42,11 +42,12 @@ from testbed.reports.numbers import Campaigned
 from testbed.reports.report import FIGURES, write_report
 from testbed.sources import SourcesError, digest_of_archive, program, sources, unpack
 
-SUMS, PROGRAM = "SHA256SUMS", "source.tar.gz"
-_KEPT = (SOURCE, PLAN, PLAN_HASH, INDEX, RESULTS, TABLE, SOURCES, DIFFERING)
-_PARTS = (*_KEPT, "report.html", "report.md", FIGURES, FILES, RUNS, FAILED)
+SUMS, README, PROGRAM = "SHA256SUMS", "README.txt", "source.tar.gz"
+KEPT = (SOURCE, PLAN, PLAN_HASH, INDEX, RESULTS, TABLE, SOURCES, DIFFERING)
+REPORTS = ("report.html", "report.md")
+_PARTS = (*KEPT, *REPORTS, FIGURES, FILES, RUNS, FAILED)
 #: files of the program that stand beside it, too
-_BESIDE = ("LICENSE", "requirements.lock", "requirements-full.lock")
+BESIDE = ("LICENSE", "requirements.lock", "requirements-full.lock")
 #: the time of all entries: the earliest that the format knows
 _DATE = (1980, 1, 1, 0, 0, 0)
 
@@ -54,7 +55,7 @@ _README = """\
 A campaign of fadelab, made by version {version}.
 
 report.html      tables and figures; report.md is the same as text
-campaign.yaml    the campaign's file; plan.json is its plan, hashed before the first run
+campaign.yaml    the campaign's file; plan.json is the plan made of it, with the scenarios, hashed before the first run
 sources.json     commit and digest of the program's sources; sources.tar.gz: those that no commit has, if there are any
 runs/            a folder per run: scenario, seed, versions, records, result
 SHA256SUMS       of all these files
@@ -73,7 +74,7 @@ above this one, where the bundle was unpacked (docs/install.md in fadelab/ says 
     fadelab/fadelab report verify ."""
 _WITHOUT_PROGRAM = """\
 A sample of the runs, made again and compared file by file, and the report, made again from the results; with the
-program fadelab of this version, in this folder:
+program fadelab of this version, in the folder above this one, where the bundle was unpacked:
 
     fadelab report verify ."""
 
@@ -88,33 +89,52 @@ def write_bundle(
     _report(campaign, packed)
     name, sums = campaign.plan.campaign.name, []
     sizes: dict[str, int] = {}
-    readme = _README.format(version=_versions(campaign)[0], check=_WITH_PROGRAM if packed else _WITHOUT_PROGRAM)
     beside = {PROGRAM: packed} if packed else {}
     if packed:
-        beside |= {path: content for path, content, _ in unpack(packed) if path in _BESIDE}
+        beside |= {path: content for path, content, _ in unpack(packed) if path in BESIDE}
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
         unfinished = target.with_name(f".{target.name}")
         with zipfile.ZipFile(unfinished, "w", zipfile.ZIP_DEFLATED) as archive:
-            for path, content in (*_files(campaign), ("README.txt", readme.encode())):
+            contents = ((path, (campaign.path / path).read_bytes()) for path in kept_files(campaign.path))
+            for path, content in (*contents, (README, readme(campaign, program=bool(packed)).encode())):
                 sums.append(f"{hashlib.sha256(content).hexdigest()}  {path}\n")
                 sizes[f"{name}/{path}"] = _add(archive, f"{name}/{path}", content)
             sizes[f"{name}/{SUMS}"] = _add(archive, f"{name}/{SUMS}", "".join(sums).encode())
             for path, content in beside.items():
                 sizes[path] = _add(archive, path, content)
-            about = metadata(
-                campaign.plan,
-                sizes,
-                publication=publication or Publication(),
-                ended=_ended(campaign),
-                versions=_versions(campaign),
-                sources=_digests(campaign),
-            )
+            about = about_bundle(campaign, sizes, publication or Publication())
             _add(archive, METADATA, about.encode())
         unfinished.replace(target)
     except OSError as error:
         raise CampaignError(f"{target}: cannot be written: {error.strerror}") from None
     return target
+
+
+def kept_files(folder: Path) -> Iterator[str]:
+    """Yield the paths of the files of a campaign's folder that belong into a bundle, in its order."""
+    for part in _PARTS:
+        start = folder / part
+        for path in sorted(start.rglob("*")) if start.is_dir() else [start]:
+            if path.is_file():
+                yield path.relative_to(folder).as_posix()
+
+
+def readme(campaign: Campaigned, *, program: bool) -> str:
+    """Return README.txt of a bundle; `program`: whether the program is in it."""
+    return _README.format(version=_versions(campaign)[0], check=_WITH_PROGRAM if program else _WITHOUT_PROGRAM)
+
+
+def about_bundle(campaign: Campaigned, sizes: Mapping[str, int], publication: Publication) -> str:
+    """Return the bundle's metadata; `sizes` by path in the bundle. Raises CampaignError for a wrong publication."""
+    return metadata(
+        campaign.plan,
+        sizes,
+        publication=publication,
+        ended=_ended(campaign),
+        versions=_versions(campaign),
+        sources=_digests(campaign),
+    )
 
 
 def _versions(campaign: Campaigned) -> list[str]:
@@ -129,15 +149,6 @@ def _ended(campaign: Campaigned) -> str:
     """Return when the last run began."""
     made = (campaign.path / RUNS / row.run / MANIFEST for row in campaign.rows if row.status == "done")
     return max((str(json.loads(path.read_text())["started"]) for path in made), default="")
-
-
-def _files(campaign: Campaigned) -> Iterator[tuple[str, bytes]]:
-    """Yield the files of a campaign's folder that belong to it."""
-    for part in _PARTS:
-        start = campaign.path / part
-        for path in sorted(start.rglob("*")) if start.is_dir() else [start]:
-            if path.is_file():
-                yield path.relative_to(campaign.path).as_posix(), path.read_bytes()
 
 
 def _add(archive: zipfile.ZipFile, name: str, content: bytes) -> int:

@@ -18,6 +18,7 @@ from testbed.paths import root
 
 METADATA = "ro-crate-metadata.json"
 _PROGRAM_ID = "#fadelab"
+_SPDX = "https://spdx.org/licenses/"
 _ORCID = re.compile(r"(.+?)\s*<(?:https://orcid\.org/)?(\d{4}-\d{4}-\d{4}-\d{3}[\dX])>")
 _DOI = re.compile(r"(?:https://doi\.org/|doi:)?(10\.\d{4,9}/\S+)")
 
@@ -109,6 +110,22 @@ def metadata(
     return json.dumps(crate.metadata.generate(), indent=1, ensure_ascii=False) + "\n"
 
 
+def published(text: str) -> Publication:
+    """Return the publication that an `ro-crate-metadata.json` states.
+
+    Raises ValueError, LookupError, TypeError or AttributeError for a file of another form.
+    """
+    graph = {each["@id"]: each for each in json.loads(text)["@graph"]}
+    dataset = graph["./"]
+    authors = [(each["@id"], graph[each["@id"]]["name"]) for each in dataset["author"]]
+    return Publication(
+        tuple(f"{name} <{key}>" if key.startswith("https://orcid.org/") else name for key, name in authors),
+        dataset["license"]["@id"].removeprefix(_SPDX),
+        dataset.get("cite-as", ""),
+        dataset["publisher"],
+    )
+
+
 def _author(words: str) -> dict[str, Any]:
     if (found := _ORCID.fullmatch(words)) is not None:
         return {"@id": f"https://orcid.org/{found[2]}", "@type": "Person", "name": found[1]}
@@ -130,7 +147,7 @@ def _doi(words: str) -> str:
 
 
 def _spdx(identifier: str) -> dict[str, Any]:
-    return {"@id": f"https://spdx.org/licenses/{identifier}", "@type": "CreativeWork", "name": identifier}
+    return {"@id": f"{_SPDX}{identifier}", "@type": "CreativeWork", "name": identifier}
 
 
 _MEDIA = {

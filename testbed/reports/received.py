@@ -20,7 +20,8 @@ from typing import Any
 from testbed.campaigns.file import CampaignError
 from testbed.campaigns.folder import PLAN
 from testbed.campaigns.plan import PATHS, CampaignPlan
-from testbed.reports.bundle import PROGRAM
+from testbed.reports.bundle import BESIDE, PROGRAM
+from testbed.reports.crate import METADATA
 
 #: octets of all files, and of one, unpacked
 MOST_OCTETS, LARGEST_FILE = 20_000_000_000, 2_000_000_000
@@ -38,6 +39,8 @@ class Received:
     folder: Path
     #: the bundle's, with the program's source; None: this is a campaign's folder
     bundle: Path | None
+    #: whether it is an archive, in which nothing else may be
+    packed: bool = False
     #: files that the archive has damaged
     damaged: list[str] = field(default_factory=list)
 
@@ -49,7 +52,7 @@ def opened(path: Path) -> Iterator[Received]:
         alone = (path / PLAN).exists()
         folder = path if alone else _only_campaign(path, path)
         # a stranger unpacks other things beside it, the program for one
-        _check([] if alone else [path / PROGRAM, folder], path)
+        _check([] if alone else [*(path / name for name in (PROGRAM, METADATA, *BESIDE)), folder], path)
         _check(folder.rglob("*"), path)
         yield Received(folder, None if alone else path)
         return
@@ -66,7 +69,7 @@ def opened(path: Path) -> Iterator[Received]:
             raise CampaignError(f"{path}: no such bundle") from None
         except (OSError, zipfile.BadZipFile) as error:
             raise CampaignError(f"{path}: is no bundle: {error}") from None
-        yield Received(_only_campaign(scratch, path, damaged), scratch, damaged)
+        yield Received(_only_campaign(scratch, path, damaged), scratch, True, damaged)
 
 
 def _only_campaign(folder: Path, path: Path, damaged: list[str] | None = None) -> Path:

@@ -3,33 +3,43 @@
 Rules kept
 - Every difference is named by file and place; a record by row and column.
 - The verifier draws the sample, by a number or by chance: who made the bundle cannot know it.
-- All that a campaign states twice is compared: index and results with the runs' own files, report and figures with
-  those that the rows give here, the program with the digest of its sources.
-- What cannot be checked here is said: real-time runs do not repeat to the byte.
+- All that a campaign states twice is compared: index and results with the runs' own files, scenarios with the plan,
+  report and figures with those that the rows give here, what is around them with what gave it (bundle_check.py).
+- What cannot be checked here is said: real-time runs do not repeat to the byte, for one.
 - The bundle is data within limits (received.py): nothing in it is executed but its scenarios, on tier `model`.
 """
 
 import hashlib
 import json
 import random
-import re
 import secrets
-from collections.abc import Callable, Iterator
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, fields
-from itertools import zip_longest
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from testbed.campaigns.executing import Parcel, Task, execute_afar, task_of
-from testbed.campaigns.folder import RESULTS, RUNS, open_plan, results_of
+from testbed.campaigns.executing import Parcel, Task, execute_afar, task_of, tells_scenario
+from testbed.campaigns.file import CampaignError
+from testbed.campaigns.folder import RESULTS, RUNS, SOURCE, open_plan, results_of
 from testbed.campaigns.plan import Run
 from testbed.campaigns.processes import call_all
 from testbed.campaigns.rows import CONDITIONS, MANIFEST, Row, describe
-from testbed.reports.bundle import PROGRAM, SUMS
+from testbed.errors import FadelabError
+from testbed.reports.bundle import PROGRAM, REPORTS, SUMS
+from testbed.reports.bundle_check import (
+    check_campaign_file,
+    check_documents,
+    check_program,
+    foreign,
+    refuse_unnamed,
+    uncheckable,
+)
+from testbed.reports.differing import check_file, first_difference
 from testbed.reports.numbers import Campaigned, read_campaign
-from testbed.reports.received import LARGEST_FILE, check_names, check_plan, opened
+from testbed.reports.received import Received, check_names, check_plan, opened
 from testbed.reports.report import FIGURES, write_report
-from testbed.sources import SourcesError, digest_of_archive, sources
+from testbed.sources import sources
 
 #: numbers that `--draw` may have
 DRAWS = 2**32
@@ -59,7 +69,9 @@ class Verdict:
     has_program: bool
     #: whether there is a report that was compared
     has_report: bool
-    #: in the order of the checks; empty: all agrees
+    #: what could not be checked, with the reason
+    unchecked: tuple[str, ...]
+    #: in the order of the checks; empty: all that was checked agrees
     differences: tuple[str, ...]
 
 
@@ -76,87 +88,112 @@ def verify(
     `draw` decides which; None: chance. Raises CampaignError for a path that is neither, or is refused.
     """
     draw = secrets.randbelow(DRAWS) if draw is None else draw
-    with opened(path) as received:
-        folder = received.folder
-        plan = open_plan(folder)
-        check_plan(plan, folder)
-        campaign = read_campaign(folder)
-        files, differing = _check_sums(campaign)
-        runs = [(run, row) for each in campaign.runs.values() for run, row in each]
-        model = [(run, row) for run, row in runs if not run.point.real_time]
-        chosen = _choose(model, sample, differing, draw)
-        differences = list(received.damaged)
-        count = 0
-
-        def tell(task: Task, parcel: Parcel) -> None:
-            nonlocal count
-            count += 1
-            done(count, len(chosen))
-
-        tasks = [task_of(run, plan.campaign, folder) for run, _ in chosen]
-        made = call_all(execute_afar, tasks, workers=workers, done=tell)
-        named: set[str] = set()
-        for (run, row), parcel in zip(chosen, made, strict=True):
-            if row.status == "failed":
-                if parcel.row.status == "done":
-                    differences.append(f"{RUNS}/{run.name}: is said to have failed ({row.error}), and can be made")
-                continue
-            for file, difference in _compare(folder / RUNS / run.name, parcel):
-                named.add(f"{RUNS}/{run.name}/{file}")
-                differences.append(f"{RUNS}/{run.name}/{file}: {difference}")
-        results = [*_check_rows(campaign), *_check_results(campaign)]
-        named |= {line.partition(":")[0] for line in results}
-        report = list(_check_report(campaign))
-        named |= {line.partition(":")[0] for line in report}
-        # those that nothing else explains
-        differences += [f"{file}: {why}" for file, why in differing.items() if file not in named]
-        differences += results + report
-        stated = sorted({row.sources for _, row in runs if row.status == "done"})
-        program = None if received.bundle is None else received.bundle / PROGRAM
-        has_program = program is not None and program.exists()
-        if program is not None and has_program:
-            differences += _check_program(program, stated)
-        return Verdict(
-            campaign=plan.campaign.name,
-            plan=plan.sha256,
-            files=files,
-            recomputed=len(chosen),
-            of=len(model),
-            draw=draw,
-            real_time=len([run for run, row in runs if run.point.real_time and row.status == "done"]),
-            versions=tuple(sorted({row.fadelab for _, row in runs})),
-            sources=tuple(stated),
-            has_program=has_program,
-            has_report=(folder / "report.html").exists() or (folder / "report.md").exists(),
-            differences=tuple(differences),
-        )
+    try:
+        with opened(path) as received:
+            return _verify(received, sample, draw, workers, done)
+    except RecursionError:
+        raise CampaignError(f"{path}: is refused: a file in it is nested too deeply") from None
 
 
-def _check_sums(campaign: Campaigned) -> tuple[int, dict[str, str]]:
-    """Return the number of files compared with their checksums, and those that differ with the reason.
+def _verify(
+    received: Received, sample: int | None, draw: int, workers: int, done: Callable[[int, int], None]
+) -> Verdict:
+    folder = received.folder
+    plan = open_plan(folder)
+    check_plan(plan, folder)
+    campaign = read_campaign(folder)
+    sums = _read_sums(folder)
+    if sums is not None or received.bundle is not None:
+        refuse_unnamed(received, sums or ())
+    found, differing = _check_sums(campaign, sums or ())
+    runs = [(run, row) for each in campaign.runs.values() for run, row in each]
+    model = [(run, row) for run, row in runs if not run.point.real_time]
+    chosen = _choose(model, sample, differing, draw)
+    differences = list(received.damaged)
+    count = 0
 
-    Raises CampaignError for a name that leads outside.
-    """
-    folder = campaign.path
-    stated = {f"{RUNS}/{row.run}/{name}": digest for row in campaign.rows for name, digest in row.files.items()}
-    stated |= campaign.plan.files
+    def tell(task: Task, parcel: Parcel) -> None:
+        nonlocal count
+        count += 1
+        done(count, len(chosen))
+
+    tasks = [task_of(run, plan.campaign, folder) for run, _ in chosen]
+    made = call_all(execute_afar, tasks, workers=workers, done=tell)
+    named: set[str] = set()
+    for (run, row), parcel in zip(chosen, made, strict=True):
+        if row.status == "failed":
+            if parcel.row.status == "done":
+                differences.append(f"{RUNS}/{run.name}: is said to have failed ({row.error}), and can be made")
+            continue
+        for file, difference in _compare(folder / RUNS / run.name, parcel):
+            named.add(f"{RUNS}/{run.name}/{file}")
+            differences.append(f"{RUNS}/{run.name}/{file}: {difference}")
+    results = [*_check_rows(campaign), *_check_results(campaign)]
+    named |= {line.partition(":")[0] for line in results}
+    report = list(_check_report(campaign))
+    named |= {line.partition(":")[0] for line in report}
+    # those that nothing else explains
+    differences += [f"{file}: {why}" for file, why in differing.items() if file not in named]
+    differences += results + report
+    stated = sorted({row.sources for _, row in runs if row.status == "done"})
+    unchecked: list[str] = []
+    differences += check_program(received, campaign, stated, unchecked)
+    if sums is not None or (folder / SOURCE).exists():
+        differences += check_campaign_file(campaign, unchecked)
+    if sums is not None:
+        differences += [f"{name}: belongs to no campaign" for name in foreign(campaign)]
+        differences += check_documents(received, campaign, _why(campaign))
+    unchecked += uncheckable(received, campaign)
+    return Verdict(
+        campaign=plan.campaign.name,
+        plan=plan.sha256,
+        files=len(found),
+        recomputed=len(chosen),
+        of=len(model),
+        draw=draw,
+        real_time=len([run for run, row in runs if run.point.real_time and row.status == "done"]),
+        versions=tuple(sorted({row.fadelab for _, row in runs})),
+        sources=tuple(stated),
+        has_program=received.bundle is not None and (received.bundle / PROGRAM).exists(),
+        has_report=any((folder / name).exists() for name in REPORTS),
+        unchecked=tuple(unchecked),
+        differences=tuple(differences),
+    )
+
+
+def _read_sums(folder: Path) -> list[tuple[str, str]] | None:
+    """Return name and checksum of each line of SHA256SUMS; None without that file."""
     try:
         lines = (folder / SUMS).read_text(errors="replace").splitlines()
     except OSError:
-        lines = []
-    stated |= {name: digest for digest, _, name in (line.partition("  ") for line in lines)}
-    check_names(stated, f"{folder / SUMS if lines else folder}")
-    differing = {}
-    for name, digest in stated.items():
-        try:
-            with (folder / name).open("rb") as file:
-                found = hashlib.file_digest(file, "sha256").hexdigest()
-        except OSError:
-            differing[name] = "is missing"
-            continue
-        if found != digest:
+        return None
+    sums = [(name, digest) for digest, _, name in (line.partition("  ") for line in lines)]
+    check_names(dict(sums), f"{folder / SUMS}")
+    if twice := [name for name, several in Counter(name for name, _ in sums).items() if several > 1]:
+        raise CampaignError(f"{folder / SUMS}: is refused: it names {twice[0]!r} twice")
+    return sums
+
+
+def _check_sums(campaign: Campaigned, sums: Iterable[tuple[str, str]]) -> tuple[dict[str, str], dict[str, str]]:
+    """Return the checksums found of all files that have one, and those that differ with the reason.
+
+    Index, plan and `sums` may each state one of the same file. Raises CampaignError for a name that leads outside.
+    """
+    folder = campaign.path
+    rows = [(f"{RUNS}/{row.run}/{name}", digest) for row in campaign.rows for name, digest in row.files.items()]
+    check_names(dict(rows), str(folder))
+    found: dict[str, str] = {}
+    differing: dict[str, str] = {}
+    for name, digest in (*rows, *campaign.plan.files.items(), *sums):
+        if name not in found:
+            try:
+                with (folder / name).open("rb") as file:
+                    found[name] = hashlib.file_digest(file, "sha256").hexdigest()
+            except OSError:
+                found[name], differing[name] = "", "is missing"
+        if found[name] and found[name] != digest:
             differing[name] = "differs from its checksum"
-    return len(stated), differing
+    return found, differing
 
 
 def _check_rows(campaign: Campaigned) -> Iterator[str]:
@@ -164,12 +201,14 @@ def _check_rows(campaign: Campaigned) -> Iterator[str]:
     folder, metrics = campaign.path, campaign.plan.campaign.all_metrics
     if (folder / SUMS).exists() and not campaign.complete:
         yield f"index.jsonl: {campaign.planned - len(campaign.rows)} runs of the plan are missing"
-    for row in campaign.rows:
+    for run, row in (each for runs in campaign.runs.values() for each in runs):
         if row.status != "done":
             continue
         try:
+            if not tells_scenario(folder / RUNS / row.run, run):
+                yield f"{RUNS}/{row.run}/scenario.yaml: is not the scenario of the plan"
             found = describe(folder / RUNS / row.run, row.run, metrics)
-        except (OSError, ValueError, LookupError) as error:
+        except (OSError, ValueError, LookupError, FadelabError) as error:
             yield f"{RUNS}/{row.run}: cannot be read: {error}"
             continue
         for each in fields(Row):
@@ -200,7 +239,7 @@ def _check_results(campaign: Campaigned) -> Iterator[str]:
         yield f"{RESULTS}: cannot be read"
         return
     for name, text in results_of(campaign.plan, rows, complete=campaign.complete).items():
-        yield from _check_file(folder, name, text.encode())
+        yield from check_file(folder, name, text.encode())
 
 
 def _check_metrics(row: Row, stated: dict[str, object]) -> Iterator[str]:
@@ -214,25 +253,12 @@ def _check_metrics(row: Row, stated: dict[str, object]) -> Iterator[str]:
             yield f"{RESULTS}: {row.run}: {name} is {claimed}, and {value} in the run's row"
 
 
-def _check_file(folder: Path, name: str, made: bytes) -> Iterator[str]:
-    try:
-        kept = (folder / name).read_bytes()
-    except OSError:
-        yield f"{name}: is missing"
-        return
-    if kept != made:
-        yield f"{name}: {first_difference(name, kept, made)}"
-
-
 def _check_report(campaign: Campaigned) -> Iterator[str]:
     """Yield the differences between the report and the one that the rows give; nothing where there is no report."""
     folder = campaign.path
-    if not any((folder / name).exists() for name in ("report.html", "report.md")):
+    if not any((folder / name).exists() for name in (*REPORTS, SUMS)):
         return
-    why = ""
-    if made_by := {row.sources for row in campaign.rows if row.status == "done"} - {sources().digest}:
-        others = ", ".join(sorted(each[:12] or "not recorded" for each in made_by))
-        why = f" (the runs' sources, {others}, may word it otherwise)"
+    why = _why(campaign)
     with TemporaryDirectory(prefix="fadelab-report-") as made:
         scratch = Path(made)
         try:
@@ -243,25 +269,20 @@ def _check_report(campaign: Campaigned) -> Iterator[str]:
         for path in sorted(scratch.rglob("*")):
             if path.is_file():
                 name = path.relative_to(scratch).as_posix()
-                yield from (line + why for line in _check_file(folder, name, path.read_bytes()))
+                yield from (line + why for line in check_file(folder, name, path.read_bytes()))
         for more in sorted(_names(folder / FIGURES) - _names(scratch / FIGURES)):
             yield f"{FIGURES}/{more}: is no figure of the report"
 
 
+def _why(campaign: Campaigned) -> str:
+    """Return what other sources that made the runs explain; empty: these have made them."""
+    made_by = {row.sources for row in campaign.rows if row.status == "done"} - {sources().digest}
+    others = ", ".join(sorted(each[:12] or "not recorded" for each in made_by))
+    return f" (the runs' sources, {others}, may word it otherwise)" if made_by else ""
+
+
 def _names(folder: Path) -> set[str]:
     return {path.name for path in folder.iterdir()} if folder.is_dir() else set()
-
-
-def _check_program(program: Path, stated: list[str]) -> Iterator[str]:
-    """Yield whether the program in the bundle has other sources than those that made the runs."""
-    try:
-        found = digest_of_archive(program.read_bytes(), most=LARGEST_FILE)
-    except SourcesError as error:
-        yield f"{PROGRAM}: {error}"
-        return
-    if stated != [found]:
-        theirs = ", ".join(each[:12] or "none recorded" for each in stated)
-        yield f"{PROGRAM}: has sources {found[:12]}, and the runs were made by {theirs}"
 
 
 def _choose(
@@ -290,67 +311,3 @@ def _compare(folder: Path, parcel: Parcel) -> Iterator[tuple[str, str]]:
             yield name, "is missing"
         elif (kept := (folder / name).read_bytes()) != made[name]:
             yield name, first_difference(name, kept, made[name])
-
-
-def first_difference(name: str, kept: bytes, made: bytes) -> str:
-    """Return where a file of a bundle first differs from the same file made again."""
-    if name.endswith(".parquet"):
-        return _in_records(kept, made)
-    if name.endswith((".svg", ".html")) and (drawn := _in_drawing(kept, made)):
-        return drawn
-    lines = zip_longest(kept.decode(errors="replace").splitlines(), made.decode(errors="replace").splitlines())
-    for number, (ours, theirs) in enumerate(lines, 1):
-        if ours != theirs:
-            return f"line {number} is {_shown(ours)}, made again {_shown(theirs)}"
-    return f"differs at byte {_first_byte(kept, made)}"
-
-
-#: in SVG: an attribute with numbers, and a number in it
-_DRAWN = re.compile(r'\s(?:d|x|y|width|height|transform|points)="([^"]*)"')
-_NUMBER = re.compile(r"-?\d+(?:\.\d+)?(?:e-?\d+)?")
-
-
-def _in_drawing(kept: bytes, made: bytes) -> str:
-    """Return the first number in which the drawings of two files differ; empty: they draw the same."""
-    ours, theirs = (
-        [float(number) for drawn in _DRAWN.findall(each.decode(errors="replace")) for number in _NUMBER.findall(drawn)]
-        for each in (kept, made)
-    )
-    if len(ours) != len(theirs):
-        return f"draws {len(ours)} numbers, made again {len(theirs)}"
-    pairs = enumerate(zip(ours, theirs, strict=True), 1)
-    return next((f"number {at} that it draws is {a:g}, made again {b:g}" for at, (a, b) in pairs if a != b), "")
-
-
-def _in_records(kept: bytes, made: bytes) -> str:
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    byte = _first_byte(kept, made)
-    try:
-        ours = pq.read_table(pa.BufferReader(kept), page_checksum_verification=False)
-        columns = ours.to_pydict()
-    except (pa.ArrowException, OSError, ValueError) as error:
-        return f"differs at byte {byte}, and its records cannot be read: {str(error).splitlines()[0]}"
-    again = pq.read_table(pa.BufferReader(made)).to_pydict()
-    if columns.keys() != again.keys():
-        return f"has columns {', '.join(columns)}, made again {', '.join(again)}"
-    places = [
-        (row, column, mine, yours)
-        for column in columns
-        for row, (mine, yours) in enumerate(zip_longest(columns[column], again[column]))
-        if mine != yours
-    ]
-    if not places:
-        return f"differs at byte {byte}, in no record"
-    row, column, mine, yours = min(places, key=lambda place: place[0])
-    return f"row {row}, {column} is {mine}, made again {yours}"
-
-
-def _first_byte(kept: bytes, made: bytes) -> int:
-    pairs = enumerate(zip_longest(kept, made))
-    return next(index for index, (mine, yours) in pairs if mine != yours)
-
-
-def _shown(line: str | None) -> str:
-    return "missing" if line is None else repr(line.strip()[:80])

@@ -1,8 +1,10 @@
 """The sources of a checkout, and its version."""
 
+import io
 import os
 import subprocess
 import sys
+import tarfile
 from collections.abc import Callable
 from pathlib import Path
 
@@ -171,6 +173,39 @@ def test_archive_beyond_its_limit_is_refused() -> None:
         list(unpack(archive, most=1_000_000))
     with pytest.raises(SourcesError, match="cannot be read"):
         list(unpack(archive[:-20]))
+
+
+def tar(*entries: tuple[str, bytes | str]) -> bytes:
+    """A tar.gz of files by content, and links by target."""
+    out = io.BytesIO()
+    with tarfile.open(fileobj=out, mode="w:gz") as archive:
+        for name, content in entries:
+            entry = tarfile.TarInfo(name)
+            if isinstance(content, str):
+                entry.type, entry.linkname = tarfile.SYMTYPE, content
+                archive.addfile(entry)
+            else:
+                entry.size = len(content)
+                archive.addfile(entry, io.BytesIO(content))
+    return out.getvalue()
+
+
+@pytest.mark.parametrize(
+    "entries",
+    [
+        [("fadelab/channel/a.py", b"evil"), ("fadelab/channel/a.py", b"good")],
+        [("fadelab/channel/a.py", b"evil"), ("channel/a.py", b"good")],
+        [("fadelab/channel/a.py", b"good"), ("fadelab/tests/../channel/a.py", b"evil")],
+        [("fadelab/channel/a.py", b"good"), ("fadelab//channel/a.py", b"evil")],
+        [("fadelab/channel/a.py", b"good"), ("fadelab/channel", "/tmp")],
+        [("fadelab", b"evil")],
+    ],
+)
+def test_archive_from_which_tar_unpacks_other_files_is_refused(entries: list[tuple[str, bytes | str]]) -> None:
+    """The digest would be of good sources, and the program another one."""
+    assert [name for name, _, _ in unpack(tar(("fadelab/channel/a.py", b"good")))] == ["channel/a.py"]
+    with pytest.raises(SourcesError, match="is no file of a program, or is there twice"):
+        list(unpack(tar(*entries)))
 
 
 def test_another_process_of_this_checkout_has_the_same_sources_in_any_form_of_the_cores() -> None:

@@ -17,6 +17,7 @@ from rocrate.rocrate import ROCrate
 from testbed.campaigns.engine import run_campaign
 from testbed.campaigns.file import CampaignError
 from testbed.campaigns.folder import CampaignFolder
+from testbed.cli import app
 from testbed.paths import root
 from testbed.reports.bundle import write_bundle
 from testbed.reports.crate import Publication
@@ -116,6 +117,21 @@ def test_plan_is_a_campaign_with_its_files(tmp_path: Path) -> None:
             again = tmp_path / "again" / path.relative_to(tmp_path / "moved")
             assert again.read_bytes() == path.read_bytes()
     assert len(plan.files) == 1
+
+
+def test_copy_of_a_campaign_file_leads_to_the_plan_beside_it(tmp_path: Path, capsys: Capture) -> None:
+    """Its scenario stayed where the original is; the plan beside it has it, in the folder and in a bundle."""
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "link.yaml").write_text(json.dumps(raw_campaign()["scenario"]))
+    file = campaign_file(tmp_path / "mine" / "campaigns", scenario="../link.yaml", seeds={"count": 1})
+    with opened(tmp_path / "out", file):
+        pass
+    complaint = refused(capsys, "campaign", tmp_path / "out" / "campaign.yaml", "--plan")
+    assert "link.yaml: no such scenario" in complaint
+    assert complaint.strip().endswith(f"; {tmp_path}/out/plan.json repeats the campaign of this folder")
+    assert app.main(["campaign", str(tmp_path / "out" / "plan.json"), "--plan"]) == 0
+    # where the scenario is, the file works as ever
+    assert app.main(["campaign", str(file), "--plan"]) == 0
 
 
 # -- metadata --------------------------------------------------------------------------------------------------
@@ -263,9 +279,9 @@ def test_bundle_has_the_plugin_and_the_edit_that_made_the_runs_whatever_the_chec
         assert archive.getmember("fadelab/fadelab").mode & 0o100
     launcher(unpacked / "fadelab")
     out = shell(verify, unpacked)
-    assert "source.tar.gz: compared with the sources that made the runs" in out
+    assert "source.tar.gz: its sources compared with those that made the runs" in out
     assert re.search(r"checked by fadelab 0\.1\.0, the same", out)
-    assert out.splitlines()[-1] == "all agrees"
+    assert out.splitlines()[-1] == "all that was checked agrees"
     # another program in its place
     shutil.copy(checkout / "channel/errors/none.py", unpacked / "fadelab/channel/errors/none2.py")
     shell("tar czf source.tar.gz fadelab", unpacked)

