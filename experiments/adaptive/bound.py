@@ -166,7 +166,7 @@ def bound(link: Link, residual: float, header_octets: int = 0, packet_octets: in
     wanted = residual * link.group
     if careful.missed > wanted:
         raise ValueError(f"no policy misses as few packets as {residual:g} of all")
-    while careless.missed > wanted and high / low > 1 + 1e-9:
+    while careless.missed > wanted and high / low > 1 + 1e-7:
         price = (low * high) ** 0.5
         middle = Programme(link, price)
         if middle.missed > wanted:

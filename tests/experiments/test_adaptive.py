@@ -4,12 +4,14 @@ import math
 import random
 from dataclasses import replace
 from itertools import pairwise
+from pathlib import Path
 from statistics import fmean, pstdev
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from experiments.adaptive.__main__ import TABLES
 from experiments.adaptive.bound import Link, Programme, bound, one_coded_round, rounds_within
 from linklayer.adaptive.plan import Plan
 
@@ -185,3 +187,10 @@ def test_deadline_that_permits_no_such_residual_loss_is_refused() -> None:
 
 def test_rounds_of_budgets() -> None:
     assert [rounds_within(budget) for budget in (0.5, 1, 1.4, 1.5, 2, 2.5, 3, 6)] == [1, 1, 1, 2, 2, 3, 3, 6]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", TABLES)
+def test_page_has_the_tables_as_computed(name: str) -> None:
+    page = Path(__file__).resolve().parents[2] / "docs/adaptive.md"
+    assert "\n".join(TABLES[name](1e-4)) in page.read_text()
