@@ -164,10 +164,9 @@ def flow_key(packet: Any) -> int:
     if not isinstance(packet, IpPacket):
         return 0
     source, source_port, destination, destination_port = packet.flow
-    addresses = source << 32 | destination
-    return (addresses << 32 | source_port << 16 | destination_port) << 8 | (
-        PROTOCOL_TCP if isinstance(packet, Segment) else _UDP
-    )
+    protocol = PROTOCOL_TCP if isinstance(packet, Segment) else _UDP
+    # the last five octets first: they are a small number
+    return (source << 32 | destination) << 40 | (source_port << 24 | destination_port << 8 | protocol)
 
 
 def _flow_key_of_octets(packet: bytes) -> int:
@@ -175,16 +174,19 @@ def _flow_key_of_octets(packet: bytes) -> int:
     if version == 4 and len(packet) >= IP_HEADER_BYTES:
         begin, end, protocol = 12, IP_HEADER_BYTES, packet[9]
         transport = (packet[0] & 15) * 4
-        whole = not int.from_bytes(packet[6:8], "big") & FRAGMENT
+        whole = not (packet[6] << 8 | packet[7]) & FRAGMENT
     elif version == 6 and len(packet) >= _IPV6_HEADER_BYTES:
         begin, end, protocol = 8, _IPV6_HEADER_BYTES, packet[6]
         transport, whole = _IPV6_HEADER_BYTES, True
     else:
         return 0
-    ports = 0
+    last = protocol
     if whole and protocol in _WITH_PORTS and end <= transport <= len(packet) - 4:
-        ports = int.from_bytes(packet[transport : transport + 4], "big")
-    return (int.from_bytes(packet[begin:end], "big") << 32 | ports) << 8 | protocol
+        ports = (
+            packet[transport] << 24 | packet[transport + 1] << 16 | packet[transport + 2] << 8 | packet[transport + 3]
+        )
+        last |= ports << 8
+    return int.from_bytes(packet[begin:end], "big") << 40 | last
 
 
 def _octets_with_ce(packet: bytes) -> bytes | None:

@@ -10,7 +10,7 @@ Rules kept
 - A full queue loses the oldest packet of the flow with the most octets, the arrival's octets included.
 - No packet leaves that has waited longer than `max_wait_ms`: it is dropped at its turn, also if it could be marked.
 
-Left out: batches of drops (section 4.1), since the flows to compare are those that wait.
+Left out: drops in batches. Only flows that take turns are compared when the queue is full.
 """
 
 from collections import deque
