@@ -143,6 +143,16 @@ def test_weak_preambles_are_found_over_two_paths(snr_db: float, least: int) -> N
         assert np.all(np.sign(heard.imag) == np.sign(expected.imag))
 
 
+@pytest.mark.parametrize(("snr_db", "carrier_db"), [(20, -25), (20, -20), (20, -10), (10, -10), (10, 0), (0, 0)])
+def test_frames_are_found_where_they_begin_beside_a_carrier(snr_db: float, carrier_db: float) -> None:
+    """The carrier is between the frames, too, as transmitters leak it; `carrier_db` over the frames."""
+    rng = np.random.default_rng(42)
+    waves = [burst(qpsk(rng, int(rng.integers(1, 30)))) for _ in range(200)]
+    sent = air(waves, rng, rms=1, snr_db=snr_db, tail=TAIL)
+    found = received((sent.samples + np.float32(10 ** (carrier_db / 20))).astype(np.complex64))
+    assert [preamble.sample for preamble, _ in found] == list(sent.starts)
+
+
 def test_a_frame_ends_with_the_next_preamble_or_the_longest_length() -> None:
     rng = np.random.default_rng(24)
     waves = [burst(qpsk(rng, 40)), burst(qpsk(rng, 5))]

@@ -24,14 +24,18 @@ constexpr double kPeak = 0.12;
 constexpr std::size_t kSearchFrom = 128;
 constexpr std::size_t kSearchTo = 304;
 constexpr std::int64_t kSearchStep = 128;
+// So much further a better place is looked for, in the frame of a later look: the guard before a long training and the
+// training's first symbol are alike, too, and would pass for a weaker one. A carrier leak between frames makes looks this
+// early.
+constexpr std::size_t kBeyond = kCarriers;
 // Symbols are cut this early, into their guard, so that paths before the strongest do no harm.
 constexpr std::size_t kEarly = 3;
 // So much of the guard before the long training is like it too.
 constexpr std::size_t kBefore = kGuard + kEarly;
 // Samples worked on at a time, those kept from before, and those that must follow where a frame is noticed.
 constexpr std::size_t kBlock = 2048;
-constexpr std::size_t kHistory = 512;
-constexpr std::size_t kLookahead = kSearchTo + 2 * kCarriers;
+constexpr std::size_t kHistory = 576;
+constexpr std::size_t kLookahead = kSearchTo + kBeyond + 2 * kCarriers;
 
 constexpr std::size_t kPeriods = (kHistory + kBlock) / kPeriod;
 // Those that frames may be noticed in: the ones before were, in the block before, and the last ones will be.
@@ -226,6 +230,9 @@ std::optional<Synchronizer::Timing> Synchronizer::long_training_after(std::size_
         if (peaks_[place] + peaks_[place + kCarriers] > peaks_[best] + peaks_[best + kCarriers]) {
             best = place;
         }
+    }
+    if (best >= kSearchTo - kSearchFrom) {
+        return std::nullopt;
     }
     const Sample* first = derotated_.data() + best;
     const Sample* second = first + kCarriers;

@@ -15,7 +15,7 @@
 // gr-ieee802-11's equalizer adds up the four pilots before it knows the channel.
 //
 // Left out: the frame's length. It stands in the SIGNAL field, which the decoder reads; symbols go on until the longest
-// frame would have ended. A steady carrier stronger than a frame hides it.
+// frame would have ended. A steady carrier 8 dB stronger than a frame hides it.
 
 #pragma once
 
