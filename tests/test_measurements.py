@@ -163,6 +163,16 @@ def test_data_give_the_transfer_times_of_the_page() -> None:
     assert f"| ratio | {medians[0] / medians[1]:.2f} |" in text
 
 
+def test_data_give_the_unplugged_runs_of_the_page() -> None:
+    rows = _rows("unplugging.csv")
+    for profile in ("b210", "x310-ubx"):
+        calls = [row for row in rows if row["profile"] == profile]
+        runs = sum(int(row["runs"]) for row in calls)
+        well = sum(min(int(row[kind]) for kind in ("one_line", "complete", "nothing_left")) for row in calls)
+        most_s = max(float(row["max_s"]) for row in calls)
+        assert f"| {profile} | {well} of {runs} | {most_s:.1f} |" in SECTIONS["Unplugging"]
+
+
 def _rows(name: str) -> list[dict[str, str]]:
     with (DATA / name).open(newline="") as file:
         return list(csv.DictReader(file))
