@@ -9,5 +9,6 @@ from linklayer.link import Scheme
 LINKTYPE_USER0: Final = 147
 LINKTYPE_USER1: Final = 148
 LINKTYPE_USER5: Final = 152
+LINKTYPE_USER6: Final = 153
 
 SCHEMES: Final = Registry("linklayer.schemes", "SCHEME", Scheme)

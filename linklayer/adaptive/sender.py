@@ -1,0 +1,559 @@
+"""The sending side: which frame goes next, and how often.
+
+Rules kept
+- A packet has a deadline: the budget after the link took it. By how many round trips are left until then it has
+  *rounds*. In each round it goes once as it is; with others of its *group* it shares as many combinations as the plan
+  says (`plan.py`). A round ends when the fates of all its frames are known, and what is still missing begins the next.
+- The combinations of a group slide: it takes members until all its frames are sent. In the last round they go as late
+  as its oldest packet allows, so that more losses share them; in the others after a part of what the budget leaves
+  beyond whole round trips. A packet itself never waits, nor do new packets' combinations when nothing else is to send.
+- A frame is lost when an acknowledgement of a later one does not name it, or when none has come for longer than a round
+  trip takes.
+- `base` moves past a packet as soon as its last frame has gone: the link keeps the order of frames, so what comes
+  behind that frame tells the receiver not to wait any longer.
+- Repairs go before new packets, and the oldest first.
+"""
+
+from collections import deque
+from collections.abc import Sized
+from typing import Final
+
+from common.sequence import MASK, unwrap
+from common.units import MS
+from linklayer.adaptive.code import MAX_INDEXES, MAX_SPAN, Code
+from linklayer.adaptive.estimator import LossEstimator
+from linklayer.adaptive.frames import MAX_BITS, MAX_PATIENCE_MS, MAX_WINDOW, MIN_BITS, Ack, Coded, Data, Mark
+from linklayer.adaptive.plan import MAX_ROUNDS, Plan, plan_within
+from linklayer.rtt import RttEstimator
+
+_NEVER: Final = 1 << 61
+#: members of a group at most
+_GROUP: Final = 8
+_EARLY_GROUP: Final = 2
+#: the share of packets that may be missed (docs/adaptive.md)
+RESIDUAL: Final = 1e-3
+#: before the first acknowledgement: marks go out after this time, then after twice as long
+_FIRST_MARK_NS: Final = 100 * MS
+_LAST_MARK_NS: Final = 2000 * MS
+#: until a round trip is known packets have so much time
+_UNKNOWN_BUDGET_NS: Final = 3000 * MS
+#: the shortest round trip is looked for in so many ns, and in as many before
+_SHORTEST_NS: Final = 10_000 * MS
+#: a new plan is asked for after so many fates
+_REPLAN: Final = 16
+
+
+class _Packet:
+    __slots__ = ("channel", "due_at", "last", "left_behind", "packet", "seq", "settled", "waits")
+
+    def __init__(self, seq: int, packet: Sized, channel: int, due_at: int) -> None:
+        self.seq = seq
+        self.packet = packet
+        self.channel = channel
+        #: the last moment at which a frame of it is of use
+        self.due_at = due_at
+        #: it waits for another round
+        self.waits = False
+        #: it is in its last round
+        self.last = False
+        #: no frame of it will be sent again
+        self.left_behind = False
+        #: acknowledged or given up
+        self.settled = False
+
+
+class _Group:
+    """The packets that share a round, and the frames sent for them."""
+
+    def __init__(self, channel: int, rounds: int) -> None:
+        self.channel = channel
+        #: rounds that its members have, this one included
+        self.rounds = rounds
+        #: it takes members until it is full, or all of its frames are sent
+        self.members: list[_Packet] = []
+        self.ended = False
+        #: when its first combination may go, and whether it may
+        self.starts_at = _NEVER
+        self.started = False
+        #: the end of its oldest member's time
+        self.due_at = _NEVER
+        #: frames sent, and those of them whose fate is not known
+        self.sent = 0
+        self.pending = 0
+
+
+class _Transmission:
+    __slots__ = ("group", "packet", "sent_at", "tx")
+
+    def __init__(self, tx: int, sent_at: int, packet: _Packet | None, group: _Group | None) -> None:
+        self.tx = tx
+        self.sent_at = sent_at
+        self.packet = packet
+        self.group = group
+
+
+class Sender:
+    """Packets for the peer, from `handle_packet` until they are acknowledged or given up.
+
+    The budget is `budget_ns` or, where that is 0, `round_trips` of the link. `frame_ns`: how long the longest frame
+    takes, about.
+    """
+
+    def __init__(
+        self, session: int, code: Code, *, round_trips: float, budget_ns: int, frame_ns: int, now: int
+    ) -> None:
+        self._session = session
+        self._code = code
+        self._round_trips = round_trips
+        self._fixed_budget_ns = budget_ns
+        self._frame_ns = frame_ns
+        #: the last round begins so long before the time is over at the latest
+        self._margin_ns = 2 * frame_ns
+        self.loss = LossEstimator()
+        self._rtt = RttEstimator()
+        #: the shortest round trips of this stretch of time and of the one before
+        self._shortest = self._shortest_before = _NEVER
+        self._shortest_until = now + _SHORTEST_NS
+        #: from sending a frame until its fate is known, smoothed, and its variation
+        self._fate_ns = self._fate_variation_ns = 0
+        self._plan: Plan = self._make_plan()
+        self._fates = 0
+        self._next = 0
+        self._next_tx = 0
+        self._next_index = 0
+        self._fresh: deque[tuple[Sized, int]] = deque()
+        #: packets that are not settled, by number, oldest first
+        self._held: dict[int, _Packet] = {}
+        #: packets by the end of their time, those in their last round among them
+        self._dues: deque[_Packet] = deque()
+        #: those that begin another round
+        self._again: deque[_Packet] = deque()
+        #: groups whose frames are not all sent, oldest first
+        self._groups: list[_Group] = []
+        #: those that take members, by channel and rounds, new packets apart
+        self._open: dict[tuple[int, int, bool], _Group] = {}
+        #: transmissions whose fate is not known, oldest first
+        self._under_way: deque[_Transmission] = deque()
+        #: numbers of those that no acknowledgement told of in time
+        self._overdue: deque[int] = deque()
+        self._base = 0
+        #: the base that the last frame told, and the least one that the peer has to be told
+        self._told = self._left = 0
+        self._mark_due = True
+        self._mark_at = now + _FIRST_MARK_NS
+        self._mark_wait_ns = 2 * _FIRST_MARK_NS
+        #: the share of the peer's acknowledgements that were lost, in 1/255: the receiving side sets it
+        self.heard = 0
+        self._acks = -1
+        self.given_up: deque[Sized] = deque()
+        self.packets = 0
+        self.resent = 0
+        self.coded = 0
+        self.acked_bytes = 0
+        self.residual_losses = 0
+        self.session_losses = 0
+        self.stale = 0
+
+    # -- what the controller believes --------------------------------------------------------------------------------
+
+    @property
+    def round_trip_ns(self) -> int:
+        """The shortest round trip of late, from the radio's taking a frame to its acknowledgement; 0: unknown."""
+        shortest = min(self._shortest, self._shortest_before)
+        return 0 if shortest == _NEVER else shortest
+
+    @property
+    def budget_ns(self) -> int:
+        """How long a packet may be under way; 0: unknown."""
+        return self._fixed_budget_ns or round(self._round_trips * self.round_trip_ns)
+
+    @property
+    def round_ns(self) -> int:
+        """How long a round takes: until the fate of a frame is known."""
+        return self._fate_ns + self._fate_variation_ns
+
+    @property
+    def _overdue_ns(self) -> int:
+        """How long to wait for the fate of a frame."""
+        return self._rtt.bound_ns
+
+    def rounds_left(self, due_at: int, now: int) -> int:
+        """Return the rounds that a packet has, one that begins now included."""
+        round_ns = self.round_ns
+        if not round_ns:
+            return max(1, min(MAX_ROUNDS, round(self._round_trips)))
+        return max(1, min(MAX_ROUNDS, 1 + (due_at - now) // round_ns))
+
+    # -- packets -----------------------------------------------------------------------------------------------------
+
+    @property
+    def wants_packet(self) -> bool:
+        """Whether the next packet may be handed over: one at a time, while the window is open."""
+        return not self._fresh and self._next - self._lowest() < MAX_WINDOW
+
+    def handle_packet(self, packet: Sized, channel: int) -> None:
+        """Take one packet. Raises RuntimeError, and changes nothing, when none is wanted."""
+        if not self.wants_packet:
+            raise RuntimeError("a packet was handed over that the link did not want")
+        self._fresh.append((packet, channel))
+
+    def poll_frame(self, now: int) -> Data | Coded | Mark | None:
+        """Return the next frame, or None."""
+        self._look_at_dues(now)
+        frame: Data | Coded | Mark | None = self._poll_again(now)
+        if frame is None:
+            frame = self._poll_coded(now)
+        if frame is None and self._fresh:
+            frame = self._send_fresh(now)
+        if frame is None and self._start_fresh():
+            frame = self._poll_coded(now)
+        if frame is None and (self._mark_due or self._told < self._left):
+            frame = self._mark(now)
+        return frame
+
+    # -- fates -------------------------------------------------------------------------------------------------------
+
+    def handle_ack(self, ack: Ack, now: int) -> None:
+        """Let go of the packets that have come, and judge the frames that went before the newest that has."""
+        newest = unwrap(ack.tx, self._next_tx)
+        top = unwrap(ack.top, self._next)
+        if ack.session != self._session or not 0 <= newest < self._next_tx or not -1 <= top < self._next:
+            self.stale += 1
+            return
+        self._settle_bits(top, ack.packets)
+        self._hear_of_overdue(newest, ack.frames)
+        under_way = self._under_way
+        while under_way and under_way[0].tx <= newest:
+            sent = under_way.popleft()
+            behind = newest - sent.tx
+            came = behind == 0 or bool(ack.frames >> behind - 1 & 1)
+            if behind == 0:
+                self._handle_round_trip(now - sent.sent_at, now)
+            self._handle_fate_time(now - sent.sent_at)
+            if behind <= MIN_BITS or behind <= ack.frames.bit_length():
+                self._handle_fate(not came)
+            self._judge(sent, came)
+        self._move_base()
+
+    def _hear_of_overdue(self, newest: int, frames: int) -> None:
+        """Learn the fates of transmissions that were taken for lost, for the estimate."""
+        overdue = self._overdue
+        while overdue and overdue[0] <= newest:
+            behind = newest - overdue.popleft()
+            came = behind == 0 or bool(frames >> behind - 1 & 1)
+            if behind <= MIN_BITS or behind <= frames.bit_length():
+                self._handle_fate(not came)
+
+    def next_deadline(self) -> int | None:
+        """When `handle_deadline` is due, or None."""
+        at = _NEVER
+        if self._under_way:
+            at = self._under_way[0].sent_at + self._overdue_ns
+        if self._dues:
+            at = min(at, self._dues[0].due_at - self._margin_ns)
+        for group in self._groups:
+            if not group.started and group.starts_at < at:
+                at = group.starts_at
+        if self._mark_at < at:
+            at = self._mark_at
+        return at if at < _NEVER else None
+
+    def handle_deadline(self, now: int) -> None:
+        """Give up waiting for acknowledgements that are overdue; a no-op when early."""
+        under_way, patience = self._under_way, self._overdue_ns
+        while under_way and under_way[0].sent_at + patience <= now:
+            sent = under_way.popleft()
+            self._overdue.append(sent.tx)
+            if len(self._overdue) > MAX_BITS:
+                self._overdue.popleft()
+            self._handle_fate_time(now - sent.sent_at)
+            self._judge(sent, False)
+        self._look_at_dues(now)
+        for group in self._groups:
+            if group.starts_at <= now:
+                group.started = True
+        if self._mark_at <= now:
+            self._mark_due = True
+            self._mark_at = now + self._mark_wait_ns
+            self._mark_wait_ns = min(2 * self._mark_wait_ns, _LAST_MARK_NS)
+        self._move_base()
+
+    def end(self) -> None:
+        """Give up all that is under way."""
+        for held in list(self._held.values()):
+            self._give_up(held)
+            self.session_losses += 1
+        for packet, _ in self._fresh:
+            self.residual_losses += 1
+            self.session_losses += 1
+            self.given_up.append(packet)
+        self._fresh.clear()
+        self._again.clear()
+        self._open.clear()
+        self._groups.clear()
+        self._under_way.clear()
+        self._overdue.clear()
+        self._dues.clear()
+        self._move_base()
+
+    def _judge(self, sent: _Transmission, came: bool) -> None:
+        """Draw the consequences of a transmission's fate."""
+        packet, group = sent.packet, sent.group
+        if came and packet is not None:
+            self._settle(packet)
+        if group is not None:
+            group.pending -= 1
+            self._end_round(group)
+        elif packet is not None:
+            self._wait(packet)
+
+    def _end_round(self, group: _Group) -> None:
+        """Begin the next round of what is missing, once the fates of all frames are known."""
+        if not group.ended or group.pending:
+            return
+        for packet in group.members:
+            if not packet.settled:
+                if packet.left_behind:
+                    self._give_up(packet)
+                else:
+                    self._wait(packet)
+
+    def _settle_bits(self, top: int, bits: int) -> None:
+        held = self._held.get(top)
+        if held is not None:
+            self._settle(held)
+        seq = top
+        while bits:
+            skip = (bits & -bits).bit_length()
+            bits >>= skip
+            seq -= skip
+            held = self._held.get(seq)
+            if held is not None:
+                self._settle(held)
+
+    def _settle(self, packet: _Packet) -> None:
+        if not packet.settled:
+            packet.settled = True
+            del self._held[packet.seq]
+            self.acked_bytes += len(packet.packet)
+
+    def _give_up(self, packet: _Packet) -> None:
+        packet.settled = True
+        del self._held[packet.seq]
+        self._left = max(self._left, packet.seq + 1)
+        self.residual_losses += 1
+        self.given_up.append(packet.packet)
+
+    def _handle_round_trip(self, rtt_ns: int, now: int) -> None:
+        self._rtt.handle_sample(rtt_ns)
+        if now >= self._shortest_until:
+            self._shortest_before, self._shortest = self._shortest, _NEVER
+            self._shortest_until = now + _SHORTEST_NS
+        if rtt_ns < self._shortest:
+            self._shortest = rtt_ns
+        self._mark_at = _NEVER
+
+    def _handle_fate_time(self, after_ns: int) -> None:
+        if not self._fate_ns:
+            self._fate_ns = after_ns
+        self._fate_variation_ns += (abs(after_ns - self._fate_ns) - self._fate_variation_ns) // 16
+        self._fate_ns += (after_ns - self._fate_ns) // 16
+
+    def _handle_fate(self, lost: bool) -> None:
+        self.loss.handle(lost)
+        self._fates += 1
+        if self._fates >= _REPLAN:
+            self._fates = 0
+            self._plan = self._make_plan()
+
+    def _make_plan(self) -> Plan:
+        now = 0
+        rounds = self.rounds_left(now + self.budget_ns - self.round_trip_ns // 2, now)
+        return plan_within(self.loss.loss, self.loss.correlation, rounds, 4, RESIDUAL)
+
+    # -- rounds ------------------------------------------------------------------------------------------------------
+
+    def _send_fresh(self, now: int) -> Data:
+        packet, channel = self._fresh.popleft()
+        round_trip = self.round_trip_ns
+        # the frame that goes last has half a round trip to go
+        left = self.budget_ns - round_trip // 2 if round_trip else _UNKNOWN_BUDGET_NS
+        held = _Packet(self._next, packet, channel, now + left)
+        self._next += 1
+        self._held[held.seq] = held
+        self._dues.append(held)
+        self.packets += 1
+        return self._send(held, True, now)
+
+    def _poll_again(self, now: int) -> Data | None:
+        again = self._again
+        while again:
+            held = again.popleft()
+            held.waits = False
+            if held.settled:
+                continue
+            if held.due_at < now:
+                self._give_up(held)
+                self._move_base()
+                continue
+            self.resent += 1
+            return self._send(held, False, now)
+        return None
+
+    def _wait(self, held: _Packet) -> None:
+        """Put a packet in line for its next round."""
+        if not held.settled and not held.waits and not held.last:
+            held.waits = True
+            self._again.append(held)
+
+    def _look_at_dues(self, now: int) -> None:
+        """Let packets whose time ends have their last round, although the fate of the one before is not known."""
+        dues, due_at = self._dues, now + self._margin_ns
+        while dues and (dues[0].settled or dues[0].due_at <= due_at):
+            self._wait(dues.popleft())
+
+    def _poll_coded(self, now: int) -> Coded | None:
+        """Return the next combination of the group that has waited longest, if its time has come, or None."""
+        for group in self._groups:
+            if not group.started:
+                continue
+            if self._owed(group) > 0:
+                members = [member for member in group.members if not member.settled]
+                if members:
+                    return self._combine(group, members, now)
+            self._end(group)
+            return self._poll_coded(now)
+        return None
+
+    def _start_fresh(self) -> bool:
+        """Let groups of new packets wait no longer, as there are no more; return whether any had."""
+        waited = False
+        for (_, _, fresh), group in self._open.items():
+            if fresh and not group.started:
+                group.started = waited = True
+        return waited
+
+    def _join(self, held: _Packet, fresh: bool, now: int) -> _Group | None:
+        """Return the group with which the packet shares this round; None: it needs no redundancy."""
+        rounds = self.rounds_left(held.due_at, now)
+        if rounds > 1 and self._plan.frames(rounds, _EARLY_GROUP) <= _EARLY_GROUP:
+            return None
+        held.last = rounds == 1
+        key = held.channel, rounds, fresh
+        group = self._open.get(key)
+        if group is not None and (
+            now + self._owed(group) * self._frame_ns > group.due_at + self.round_trip_ns // 2
+            or abs(held.seq - group.members[0].seq) > MAX_SPAN // 2
+        ):
+            group.started = True
+            del self._open[key]
+            group = None
+        if group is None:
+            group = self._open[key] = _Group(held.channel, rounds)
+            self._groups.append(group)
+        group.members.append(held)
+        if len(group.members) == (_GROUP if rounds == 1 else _EARLY_GROUP):
+            group.started = True
+            del self._open[key]
+        group.due_at = min(group.due_at, held.due_at)
+        # its frames have to go before that
+        group.starts_at = group.due_at - (self._owed(group) + 1) * self._frame_ns
+        if rounds > 1:
+            group.starts_at = min(group.starts_at, now + 2 * self._frame_ns)
+        if group.starts_at <= now:
+            group.started = True
+        return group
+
+    def _owed(self, group: _Group) -> int:
+        """Return the frames that a group has still to send."""
+        return self._plan.frames(group.rounds, len(group.members)) - group.sent
+
+    def _end(self, group: _Group) -> None:
+        """Note that all frames of a group are sent."""
+        group.ended = True
+        self._groups.remove(group)
+        for key, other in self._open.items():
+            if other is group:
+                del self._open[key]
+                break
+        if group.rounds == 1:
+            for member in group.members:
+                member.left_behind = True
+            self._move_base()
+        self._end_round(group)
+
+    # -- frames ------------------------------------------------------------------------------------------------------
+
+    def _send(self, held: _Packet, fresh: bool, now: int) -> Data:
+        group = self._join(held, fresh, now)
+        tx = self._transmit(held, group, now)
+        base = self._tell_base(held.seq)
+        return Data(
+            self._session, held.channel, tx, base, self._patience_ms(), self.heard, held.seq & MASK, held.packet
+        )
+
+    def _combine(self, group: _Group, members: list[_Packet], now: int) -> Coded:
+        members.sort(key=_number)
+        first, bits = members[0].seq, 0
+        for member in members:
+            bits |= 1 << member.seq - first
+        index = self._next_index
+        self._next_index = (index + 1) % MAX_INDEXES
+        payload = self._code.combine([(member.seq, member.packet) for member in members], index)
+        self.coded += 1
+        tx = self._transmit(None, group, now)
+        base = self._tell_base(first)
+        return Coded(
+            self._session,
+            group.channel,
+            tx,
+            base,
+            self._patience_ms(),
+            self.heard,
+            first & MASK,
+            bits,
+            index,
+            payload,
+        )
+
+    def _mark(self, now: int) -> Mark:
+        self._mark_due = False
+        tx = self._transmit(None, None, now)
+        return Mark(self._session, 0, tx, self._tell_base(), self._patience_ms(), self.heard)
+
+    def _transmit(self, packet: _Packet | None, group: _Group | None, now: int) -> int:
+        tx = self._next_tx
+        self._next_tx = tx + 1
+        self._under_way.append(_Transmission(tx, now, packet, group))
+        if group is not None:
+            group.sent += 1
+            group.pending += 1
+        return tx & MASK
+
+    def _patience_ms(self) -> int:
+        return max(1, min(MAX_PATIENCE_MS, self.budget_ns // MS))
+
+    def _tell_base(self, below: int = _NEVER) -> int:
+        """Return the base that a frame tells, at most the number of a packet that it brings."""
+        self._told = min(self._base, below)
+        return self._told & MASK
+
+    def _lowest(self) -> int:
+        for seq in self._held:
+            return seq
+        return self._next
+
+    def _move_base(self) -> None:
+        base, held = self._base, self._held
+        while base < self._next:
+            packet = held.get(base)
+            if packet is not None:
+                if not packet.left_behind:
+                    break
+                self._left = base + 1
+            base += 1
+        self._base = base
+
+
+def _number(packet: _Packet) -> int:
+    return packet.seq
