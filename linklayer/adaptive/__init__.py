@@ -2,6 +2,11 @@
 
 | file | content |
 |---|---|
+| `frames.py` | the frames as objects, and as octets |
+| `estimator.py` | what an end knows of the losses in its direction |
 | `plan.py` | how many frames a round sends for the packets that are missing |
 | `code.py` | the sliding-window erasure code: coded payloads of any packets of a window, and the receiver's decoder |
+| `sender.py` | the sending side: rounds, groups, what goes next |
+| `receiver.py` | the receiving side: order, and acknowledgements as often as they are needed |
+| `endpoint.py` | both sides together: one end of the link |
 """

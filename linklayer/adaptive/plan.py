@@ -39,6 +39,8 @@ _MOST_LOSS: Final = 2.95
 #: steps of log(price), and its bounds: no frame is worth a miss at 1
 _PRICE_STEP: Final = 0.05
 _MOST_PRICE: Final = 1e9
+#: the highest price that `plan_within` tries
+_DEAREST: Final = 65536.0
 _CORRELATIONS: Final = (0.0, 0.01, 0.02, 0.04, 0.07, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5)
 
 
@@ -52,8 +54,8 @@ class Plan:
     def __init__(self, loss: float, correlation: float, price: float) -> None:
         if not (0 <= loss <= 1 and 0 <= correlation < 1 and price >= 0):
             raise ValueError(f"no plan for loss {loss}, correlation {correlation}, price {price}")
-        self._loss = loss
-        self._correlation = correlation
+        self.loss = loss
+        self.correlation = correlation
         self._price = price
         # [n][j]: probability that j of n frames arrive, j <= min(n, MAX_GROUP)
         self._arrivals: list[list[float]] = [[1.0]]
@@ -128,13 +130,13 @@ class Plan:
         """Return the probabilities that j of n frames arrive, as Polya's urn draws them."""
         for done in range(len(self._arrivals) - 1, n):
             before = self._arrivals[done]
-            scale = 1 - self._correlation + done * self._correlation
-            arrives, is_lost = (1 - self._loss) * (1 - self._correlation), self._loss * (1 - self._correlation)
+            scale = 1 - self.correlation + done * self.correlation
+            arrives, is_lost = (1 - self.loss) * (1 - self.correlation), self.loss * (1 - self.correlation)
             after = [0.0] * (min(done + 1, MAX_GROUP) + 1)
             for j in range(len(before)):
-                after[j] += before[j] * (is_lost + (done - j) * self._correlation) / scale
+                after[j] += before[j] * (is_lost + (done - j) * self.correlation) / scale
                 if j < MAX_GROUP:
-                    after[j + 1] += before[j] * (arrives + j * self._correlation) / scale
+                    after[j + 1] += before[j] * (arrives + j * self.correlation) / scale
             self._arrivals.append(after)
         return self._arrivals[n]
 
@@ -162,3 +164,22 @@ def plan_for(loss: float, correlation: float, price: float) -> Plan:
 def _plan(loss_steps: int, correlation: float, price_steps: int) -> Plan:
     """Return the plan for a point of the grid."""
     return Plan(1 / (1 + exp(-loss_steps * _LOSS_STEP)), correlation, exp(price_steps * _PRICE_STEP))
+
+
+def plan_within(loss: float, correlation: float, rounds: int, missing: int, residual: float) -> Plan:
+    """Return the plan with the lowest price at which at most this share of `missing` packets is missed.
+
+    Prices are powers of two. A share that even the highest of them does not reach is not paid for any further.
+    Raises ValueError as `Plan` does.
+    """
+    return _cheapest(plan_for(loss, correlation, 1.0), rounds, missing, residual)
+
+
+@lru_cache(maxsize=1024)
+def _cheapest(plan: Plan, rounds: int, missing: int, residual: float) -> Plan:
+    """Return the plan with the lowest price that keeps within the residual, at the loss and correlation of `plan`."""
+    price = 1.0
+    while price < _DEAREST and plan.missed(rounds, missing) > residual * missing:
+        price *= 2
+        plan = plan_for(plan.loss, plan.correlation, price)
+    return plan
