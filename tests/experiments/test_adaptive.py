@@ -92,10 +92,12 @@ def test_simulated_groups_take_the_frames_and_misses_of_the_programme(
         assert expected > 0
 
 
-@pytest.mark.parametrize(("loss", "rounds", "group"), [(0.3, 2, 8), (0.5, 3, 4)])
-def test_simulated_systematic_code_misses_as_many_packets_as_computed(loss: float, rounds: int, group: int) -> None:
-    generator, groups = random.Random(1), 40_000
-    programme = Programme(Link(loss, rounds, group, systematic=True), 20)
+@pytest.mark.parametrize(("loss", "rounds", "group", "price"), [(0.3, 2, 8, 20), (0.6, 4, 12, 4)])
+def test_simulated_systematic_code_misses_as_many_packets_as_computed(
+    loss: float, rounds: int, group: int, price: float
+) -> None:
+    generator, groups = random.Random(1), 20_000
+    programme = Programme(Link(loss, rounds, group, systematic=True), price)
     missed = []
     for _ in range(groups):
         unknown, lacking = group, group
@@ -154,6 +156,13 @@ def test_bound_grows_with_each_packet_of_a_group(loss: float) -> None:
     shares = [bound(Link(loss, 3, group), 1e-4).share for group in range(1, 21)]
     assert all(more >= less - SMALL for less, more in pairwise(shares))
     assert shares[-1] > shares[0]
+
+
+@pytest.mark.parametrize("loss", [0.01, 0.5, 0.9])
+@pytest.mark.parametrize("group", [1, 20])
+def test_tables_have_room_for_all_frames_of_the_dearest_policy(loss: float, group: int) -> None:
+    until = Programme(Link(loss, 3, group, feedback_loss=0.3), 1e12).until
+    assert max(int(row[:, 0].max()) for row in until) < until[0].shape[1] - 1
 
 
 def test_without_feedback_rounds_bring_nothing() -> None:

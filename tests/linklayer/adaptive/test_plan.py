@@ -165,7 +165,7 @@ def test_correlated_losses_take_more_frames_in_the_last_round() -> None:
 
 def test_rounds_and_frames_are_bounded() -> None:
     plan = Plan(0.3, 0, 300)
-    assert plan.cost(MAX_ROUNDS + 5, 4) == plan.cost(MAX_ROUNDS, 4)
+    assert plan.cost(MAX_ROUNDS + 5, 4) == plan.cost(MAX_ROUNDS, 4) < plan.cost(MAX_ROUNDS - 1, 4)
     assert Plan(0.97, 0.4, 1e9).frames(1, MAX_GROUP) == MAX_FRAMES
     assert plan.frames(1, 0) == 0
 
@@ -190,18 +190,18 @@ def test_wrong_rows_are_refused(wrong: tuple[int, int]) -> None:
         Plan(0.1, 0, 100).frames(*wrong)
 
 
-@given(
-    st.floats(1e-6, 0.95),
-    st.sampled_from((0.0, 0.04, 0.2)),
-    st.floats(1, 1e5),
-    ROUNDS,
-    st.sampled_from((1, 2, 4, 8)),
-)
-def test_cached_plan_costs_at_most_one_percent_more(
-    loss: float, correlation: float, price: float, r: int, m: int
-) -> None:
-    best = Plan(loss, correlation, price).cost(r, m)
-    assert cost_of(plan_for(loss, correlation, price), loss, correlation, price, r, m) <= 1.01 * best
+def test_cached_plan_costs_at_most_one_percent_more() -> None:
+    generator, worst = random.Random(1), 0.0
+    for _ in range(150):
+        loss = 1 / (1 + math.exp(-generator.uniform(-9, 2.9)))
+        price = math.exp(generator.uniform(0, math.log(1e5)))
+        correlation = generator.choice((0.0, 0.04, 0.2))
+        best, cached = Plan(loss, correlation, price), plan_for(loss, correlation, price)
+        for rounds in (1, 2, 3, 4):
+            for m in (1, 4, 8):
+                cost = cost_of(cached, loss, correlation, price, rounds, m)
+                worst = max(worst, cost / best.cost(rounds, m) - 1)
+    assert 0 < worst <= 0.01
 
 
 def test_cached_plan_has_the_nearest_correlation() -> None:
