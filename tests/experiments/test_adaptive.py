@@ -115,6 +115,13 @@ def test_simulated_systematic_code_misses_as_many_packets_as_computed(
     assert sum(missed) > 100
 
 
+@pytest.mark.parametrize("rounds", [4, 6])
+@pytest.mark.parametrize("group", [4, 20])
+def test_systematic_code_is_near_the_bound_beyond_three_rounds(rounds: int, group: int) -> None:
+    link = Link(0.5, rounds, group)
+    assert bound(replace(link, systematic=True), 1e-4).share >= 0.994 * bound(link, 1e-4).share
+
+
 def test_systematic_code_is_not_computed_for_lost_feedback() -> None:
     with pytest.raises(ValueError, match="without losses only"):
         Programme(Link(0.3, 3, 4, feedback_loss=0.1, systematic=True), 100)
