@@ -26,7 +26,7 @@ CRC_BYTES: Final = 4
 DATA_OVERHEAD_BYTES: Final = _HEAD.size + _DATA.size + CRC_BYTES
 CODED_OVERHEAD_BYTES: Final = _HEAD.size + _CODED.size + LENGTH_BYTES + CRC_BYTES
 MARK_BYTES: Final = _HEAD.size + CRC_BYTES
-#: without its bitmaps
+#: without its bitmaps; as long as a mark, the shortest of the others
 ACK_BYTES: Final = _ACK.size + CRC_BYTES
 #: numbers before the newest that an acknowledgement can tell of
 MAX_BITMAP_BYTES: Final = 128
@@ -249,7 +249,7 @@ def _emit_ack(frame: Ack) -> bytes:
 
 def parse(octets: bytes) -> Frame:
     """Return the frame in `octets`. Raises FrameError."""
-    if len(octets) < min(MARK_BYTES, ACK_BYTES):
+    if len(octets) < MARK_BYTES:
         raise FrameError(f"{len(octets)} octets: too short for a frame")
     body = octets[:-CRC_BYTES]
     if zlib.crc32(body).to_bytes(CRC_BYTES, "big") != octets[-CRC_BYTES:]:
@@ -284,8 +284,6 @@ def parse(octets: bytes) -> Frame:
 
 
 def _parse_ack(body: bytes) -> Ack:
-    if len(body) < _ACK.size:
-        raise FrameError("an acknowledgement without its numbers")
     _, session, count, tx, top, frames, packets = _ACK.unpack_from(body)
     bits = body[_ACK.size :]
     if len(bits) != frames + packets or frames > MAX_BITMAP_BYTES or packets > MAX_BITMAP_BYTES:

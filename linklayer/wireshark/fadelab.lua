@@ -1,7 +1,9 @@
 --[[
-Wireshark's view of fadelab's frames: SLACP (LINKTYPE_USER0), bare frames (LINKTYPE_USER1) and link ARQ (LINKTYPE_USER5).
+Wireshark's view of fadelab's frames: SLACP (LINKTYPE_USER0), bare frames (LINKTYPE_USER1), link ARQ (LINKTYPE_USER5)
+and slacp-adaptive (LINKTYPE_USER6).
 
-Read first: docs/slacp.md and docs/arq.md, whose names the fields have; README.md says how to load this file.
+Read first: docs/slacp.md, docs/arq.md and docs/adaptive.md, whose names the fields have; README.md says how to load
+this file.
 
 Rules: what a check does not cover is not believed. A frame whose header check fails is shown as octets; one whose
 CRC-32 fails tells its header and no more. A packet is handed to IP once: a retransmission of a packet that was heard
@@ -63,6 +65,7 @@ end
 local slacp = Proto("slacp", "SLACP")
 local bare = Proto("bareframe", "Bare Frame")
 local arq = Proto("linkarq", "Link ARQ")
+local adaptive = Proto("adaptive", "SLACP Adaptive")
 
 local TYPES = {
     [TYPE_DATA] = "DATA", [TYPE_FEC] = "FEC", [TYPE_SYNC] = "SYNC", [TYPE_ACK] = "ACK", [TYPE_HELLO] = "HELLO",
@@ -130,7 +133,32 @@ local a = {
     crc_status = ProtoField.uint8("linkarq.crc.status", "CRC-32 status", base.DEC, STATUS),
     octets = ProtoField.bytes("linkarq.octets", "Octets without a valid CRC"),
 }
-slacp.fields, bare.fields, arq.fields = f, b, a
+local d = {
+    kind = ProtoField.uint8("adaptive.kind", "Kind", base.HEX, {
+        [0xC0] = "DATA", [0xC1] = "DATA", [0xC2] = "CODED", [0xC3] = "CODED", [0xC4] = "MARK", [0xC5] = "ACK",
+    }),
+    session = ProtoField.uint16("adaptive.session", "Session", base.HEX),
+    tx = ProtoField.uint32("adaptive.tx", "Transmission"),
+    base = ProtoField.uint32("adaptive.base", "Base"),
+    patience = ProtoField.uint16("adaptive.patience", "Patience in ms"),
+    heard = ProtoField.uint8("adaptive.heard", "Lost acknowledgements in 1/255"),
+    seq = ProtoField.uint32("adaptive.seq", "Packet"),
+    first = ProtoField.uint32("adaptive.first", "First member"),
+    members = ProtoField.uint64("adaptive.members", "Members", base.HEX),
+    member = ProtoField.uint32("adaptive.member", "Member"),
+    index = ProtoField.uint8("adaptive.index", "Index"),
+    symbol = ProtoField.bytes("adaptive.symbol", "Combination"),
+    count = ProtoField.uint8("adaptive.count", "Count"),
+    top = ProtoField.uint32("adaptive.top", "Highest packet"),
+    frames = ProtoField.bytes("adaptive.frames", "Transmissions received before"),
+    packets = ProtoField.bytes("adaptive.packets", "Packets received before"),
+    lost = ProtoField.uint32("adaptive.lost", "Lost transmission"),
+    missing = ProtoField.uint32("adaptive.missing", "Missing packet"),
+    crc = ProtoField.uint32("adaptive.crc", "CRC-32", base.HEX),
+    crc_status = ProtoField.uint8("adaptive.crc.status", "CRC-32 status", base.DEC, STATUS),
+    octets = ProtoField.bytes("adaptive.octets", "Octets without a valid CRC"),
+}
+slacp.fields, bare.fields, arq.fields, adaptive.fields = f, b, a, d
 
 local function problem(name, text, group)
     return ProtoExpert.new(name, text, group, expert.severity.ERROR)
@@ -159,7 +187,14 @@ local arq_e = {
     fragment = problem("linkarq.fragment.bad", "A fragment that cannot be", expert.group.MALFORMED),
     packet = problem("linkarq.packet.bad", "The packet is malformed", expert.group.MALFORMED),
 }
-slacp.experts, bare.experts, arq.experts = e, bare_e, arq_e
+local adaptive_e = {
+    short = problem("adaptive.short", "Too short for a frame", expert.group.MALFORMED),
+    crc = problem("adaptive.crc.bad", "CRC-32 failed", expert.group.CHECKSUM),
+    kind = problem("adaptive.kind.unknown", "Unknown kind", expert.group.PROTOCOL),
+    body = problem("adaptive.body.bad", "Contents that cannot be", expert.group.MALFORMED),
+    packet = problem("adaptive.packet.bad", "The packet is malformed", expert.group.MALFORMED),
+}
+slacp.experts, bare.experts, arq.experts, adaptive.experts = e, bare_e, arq_e, adaptive_e
 
 -- packets ---------------------------------------------------------------------------------------------------
 
@@ -588,8 +623,173 @@ function arq.dissector(tvb, pinfo, root)
     return nbytes
 end
 
+-- slacp-adaptive ----------------------------------------------------------------------------------------------
+
+--- the frame whose packet IP was given, by session and number
+local adaptive_given = {}
+
+function adaptive.init()
+    adaptive_given = {}
+end
+
+local KIND_CODED, KIND_MARK, KIND_ADAPTIVE_ACK = 0xC2, 0xC4, 0xC5
+local MARK_BYTES, DATA_AT, CODED_AT, BITMAPS_AT = 18, 16, 27, 14
+local MAX_BITMAP_BYTES, MAX_INDEXES, MAX_WINDOW = 128, 128, 16384
+
+local function refuse_adaptive(tvb, pinfo, tree, what, words)
+    tree:add_proto_expert_info(what)
+    tree:add(d.octets, tvb())
+    pinfo.cols.info = "damaged: " .. words
+    return tvb:len()
+end
+
+--- The bits of a string of octets, the first in the lowest bit of the first octet: a table of their places, ascending.
+local function places(octets)
+    local set = {}
+    for at = 1, #octets do
+        local octet, place = byte(octets, at), 8 * at - 8
+        while octet > 0 do
+            if band(octet, 1) == 1 then
+                set[#set + 1] = place
+            end
+            octet, place = rshift(octet, 1), place + 1
+        end
+    end
+    return set
+end
+
+--- Show a bitmap of what came before `newest`, and the holes in it; return how many came.
+local function dissect_bitmap(range, tree, field, hole, newest)
+    if range == nil then
+        return 0
+    end
+    tree:add(field, range)
+    local set, next_place = places(range:raw()), 0
+    for _, place in ipairs(set) do
+        while next_place < place do
+            tree:add(hole, range, (newest - 1 - next_place) % NUMBERS):set_generated()
+            next_place = next_place + 1
+        end
+        next_place = place + 1
+    end
+    return #set
+end
+
+local function dissect_adaptive_ack(tvb, pinfo, tree, ends_at)
+    local frames, packets, size = tvb(12, 1):uint(), tvb(13, 1):uint(), ends_at - BITMAPS_AT
+    if size ~= frames + packets or frames > MAX_BITMAP_BYTES or packets > MAX_BITMAP_BYTES then
+        return refuse_adaptive(tvb, pinfo, tree, adaptive_e.body, string.format(
+            "bitmaps of %d octets: must be %d and %d, %d at most", size, frames, packets, MAX_BITMAP_BYTES))
+    end
+    local of_frames = frames > 0 and tvb(BITMAPS_AT, frames) or nil
+    local of_packets = packets > 0 and tvb(BITMAPS_AT + frames, packets) or nil
+    if frames > 0 and tvb(BITMAPS_AT + frames - 1, 1):uint() == 0 or packets > 0 and tvb(ends_at - 1, 1):uint() == 0 then
+        return refuse_adaptive(tvb, pinfo, tree, adaptive_e.body, "a bitmap has octets that tell nothing")
+    end
+    local tx = tvb(4, 4):uint()
+    tree:add(d.kind, tvb(0, 1))
+    tree:add(d.session, tvb(1, 2))
+    tree:add(d.count, tvb(3, 1))
+    tree:add(d.tx, tvb(4, 4))
+    tree:add(d.top, tvb(8, 4))
+    local more = dissect_bitmap(of_frames, tree, d.frames, d.lost, tx)
+    dissect_bitmap(of_packets, tree, d.packets, d.missing, tvb(8, 4):uint())
+    pinfo.cols.info = "ACK of transmission " .. tx .. (more > 0 and (" and " .. more .. " before") or "")
+    return tvb:len()
+end
+
+--- What is wrong with a frame that is no acknowledgement; nil: nothing.
+local function adaptive_fault(tvb, kind, ends_at)
+    if kind == KIND_MARK then
+        if tvb:len() ~= MARK_BYTES then
+            return string.format("a mark of %d octets: must be %d", tvb:len(), MARK_BYTES)
+        end
+    elseif kind >= KIND_CODED then
+        -- the length of a packet, at least
+        if ends_at < CODED_AT + 2 then
+            return "a combination without octets"
+        elseif tvb(25, 1):bitfield(7, 1) == 0 then
+            return "a combination without its first member"
+        elseif tvb(26, 1):uint() >= MAX_INDEXES then
+            return string.format("combination %d: must be below %d", tvb(26, 1):uint(), MAX_INDEXES)
+        end
+    elseif ends_at <= DATA_AT then
+        return "a packet without octets"
+    elseif tvb(14, 2):uint() >= MAX_WINDOW then
+        return string.format("packet %d after the base: must be below %d", tvb(14, 2):uint(), MAX_WINDOW)
+    end
+end
+
+function adaptive.dissector(tvb, pinfo, root)
+    local nbytes = tvb:len()
+    local ends_at = nbytes - CRC_BYTES
+    pinfo.cols.protocol = "ADAPTIVE"
+    if nbytes == 0 then
+        pinfo.cols.info = "damaged: 0 octets: too short for a frame"
+        return 0
+    end
+    local tree = root:add(adaptive, tvb())
+    if nbytes < MARK_BYTES then
+        return refuse_adaptive(tvb, pinfo, tree, adaptive_e.short, nbytes .. " octets: too short for a frame")
+    end
+    local good = crc32(tvb:raw(0, ends_at)) == tvb(ends_at, CRC_BYTES):uint()
+    tree:add(d.crc, tvb(ends_at, CRC_BYTES))
+    tree:add(d.crc_status, tvb(ends_at, CRC_BYTES), good and 1 or 0):set_generated()
+    if not good then
+        return refuse_adaptive(tvb, pinfo, tree, adaptive_e.crc, "CRC failed")
+    end
+    local kind = tvb(0, 1):uint()
+    if kind == KIND_ADAPTIVE_ACK then
+        return dissect_adaptive_ack(tvb, pinfo, tree, ends_at)
+    elseif kind < 0xC0 or kind > KIND_MARK then
+        return refuse_adaptive(tvb, pinfo, tree, adaptive_e.kind, string.format("unknown kind 0x%02x", kind))
+    end
+    local wrong = adaptive_fault(tvb, kind, ends_at)
+    if wrong then
+        return refuse_adaptive(tvb, pinfo, tree, adaptive_e.body, wrong)
+    end
+    local session, tx, from = tvb(1, 2):uint(), tvb(3, 4):uint(), tvb(7, 4):uint()
+    tree:add(d.kind, tvb(0, 1))
+    tree:add(d.session, tvb(1, 2))
+    tree:add(d.tx, tvb(3, 4))
+    tree:add(d.base, tvb(7, 4))
+    tree:add(d.patience, tvb(11, 2))
+    tree:add(d.heard, tvb(13, 1))
+    local words = "transmission " .. tx .. ": "
+    if kind == KIND_MARK then
+        pinfo.cols.info = words .. "nothing below packet " .. from .. " comes"
+        return nbytes
+    end
+    local where = kind % 2 == 1 and " of channel 1" or ""
+    if kind >= KIND_CODED then
+        tree:add(d.first, tvb(14, 4))
+        tree:add(d.members, tvb(18, 8))
+        local members = {}
+        for at, place in ipairs(places(tvb:raw(18, 8):reverse())) do
+            members[at] = (tvb(14, 4):uint() + place) % NUMBERS
+            tree:add(d.member, tvb(14, 12), members[at]):set_generated()
+            members[at] = string.format("%.0f", members[at])
+        end
+        tree:add(d.index, tvb(26, 1))
+        tree:add(d.symbol, tvb(CODED_AT, ends_at - CODED_AT))
+        pinfo.cols.info = words .. "combination of packets " .. table.concat(members, ", ") .. where
+        return nbytes
+    end
+    local seq, length = (from + tvb(14, 2):uint()) % NUMBERS, ends_at - DATA_AT
+    tree:add(d.seq, tvb(7, 9), seq):set_generated()
+    words = string.format("%spacket %.0f%s, %d bytes", words, seq, where, length)
+    pinfo.cols.info = words
+    local key = string.format("%x/%.0f", session, seq)
+    adaptive_given[key] = adaptive_given[key] or pinfo.number
+    if adaptive_given[key] == pinfo.number then
+        hand_over(tvb(DATA_AT, length), pinfo, root, tree, words, adaptive_e.packet)
+    end
+    return nbytes
+end
+
 -- no preference has to be set for these
 local encapsulations = DissectorTable.get("wtap_encap")
 encapsulations:add(wtap.USER0, slacp)
 encapsulations:add(wtap.USER1, bare)
 encapsulations:add(wtap.USER5, arq)
+encapsulations:add(wtap.USER6, adaptive)

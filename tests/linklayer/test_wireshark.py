@@ -11,12 +11,15 @@ from collections.abc import Callable, Iterator
 from dataclasses import fields
 from pathlib import Path
 from random import Random
+from typing import cast
 
 import pytest
 
+from common.sequence import MASK
 from linklayer import plain
+from linklayer.adaptive import frames as adaptive
 from linklayer.arq import frames as arq
-from linklayer.schemes import LINKTYPE_USER0, LINKTYPE_USER1, LINKTYPE_USER5, SCHEMES
+from linklayer.schemes import LINKTYPE_USER0, LINKTYPE_USER1, LINKTYPE_USER5, LINKTYPE_USER6, SCHEMES
 from linklayer.slacp import wire
 from linklayer.slacp.describe import describe
 from linklayer.slacp.frames import Ack, Data, Fec, Frame, Hello, Sync
@@ -286,6 +289,99 @@ def test_fragments_of_link_arq(path: Path) -> None:
     }
     assert found[0]["linkarq.fragment"] == [b"abcd".hex()]
     assert len(rows(path, "frame.number", where="linkarq.fragment.bad")) == len(impossible)
+
+
+# -- slacp-adaptive ------------------------------------------------------------------------------------------
+
+
+def adaptive_frames(count: int) -> Iterator[adaptive.Frame]:
+    """Random ones, and a combination, an acknowledgement and a packet whose numbers wrap."""
+    high = 2**32 - 2
+    yield adaptive.Coded(0x2A17, 1, high, high, 65535, 255, high, 2**63 + 0b1101, 127, bytes(2))
+    yield adaptive.Ack(0x2A17, 255, 1, 0b1101 << 1000, 1, 0b1101)
+    yield adaptive.Data(0x2A17, 1, 0, high, 0, 0, 3, b"abc")
+    rng = Random(6)
+    for _ in range(count):
+        tx, seq, session, channel = rng.getrandbits(32), rng.getrandbits(32), rng.getrandbits(16), rng.randrange(2)
+        base = seq - rng.choice((0, 1, adaptive.MAX_WINDOW - 1)) & MASK
+        patience, heard, payload = rng.getrandbits(16), rng.getrandbits(8), rng.randbytes(rng.choice((2, 60, 1500)))
+        bitmaps = [rng.getrandbits(rng.choice((1, 9, 64, adaptive.MAX_BITS))) for _ in range(2)]
+        yield from (
+            adaptive.Data(session, channel, tx, base, patience, heard, seq, payload),
+            adaptive.Coded(session, channel, tx, base, patience, heard, seq, rng.getrandbits(64) | 1, 9, payload),
+            adaptive.Mark(session, 0, tx, base, patience, heard),
+            adaptive.Ack(session, rng.getrandbits(8), tx, bitmaps[0], seq, bitmaps[1]),
+        )
+
+
+def adaptive_fields(frame: adaptive.Frame) -> Row:
+    """The fields of a frame, by its object."""
+    if isinstance(frame, adaptive.Ack):
+        shown: dict[str, list[int]] = {name: [getattr(frame, name)] for name in ("session", "count", "tx", "top")}
+        for name, newest, bits in (("lost", frame.tx, frame.frames), ("missing", frame.top, frame.packets)):
+            holes = [newest - 1 - place & MASK for place in range(bits.bit_length()) if not bits >> place & 1]
+            shown |= {name: holes} if holes else {}
+        return {name: [str(value) for value in values] for name, values in shown.items()}
+    names = {field.name for field in fields(frame)} - {"channel", "payload", "patience_ms"}
+    shown = {name: [getattr(frame, name)] for name in names} | {"patience": [frame.patience_ms]}
+    if isinstance(frame, adaptive.Coded):
+        shown["member"] = [frame.first + offset & MASK for offset in adaptive.members_of(frame)]
+    return {name: [str(value) for value in values] for name, values in shown.items()}
+
+
+def test_frames_of_slacp_adaptive(path: Path) -> None:
+    frames = list(adaptive_frames(40))
+    octets = [adaptive.emit(frame) for frame in frames]
+    capture(path, octets, LINKTYPE_USER6)
+    assert [own_words(info) for info in infos(path)] == [adaptive.describe(frame).words for frame in octets]
+    headers = ("session", "tx", "base", "patience", "heard", "seq", "first", "members", "member", "index")
+    names = (*headers, "count", "top", "lost", "missing")
+    found = rows(path, *(f"adaptive.{name}" for name in names))
+    shown = [
+        {name.removeprefix("adaptive."): [str(int(value, 0)) for value in values] for name, values in row.items()}
+        for row in found
+    ]
+    assert shown == [adaptive_fields(frame) for frame in frames]
+    assert [row["adaptive.crc.status"] for row in rows(path, "adaptive.crc.status")] == [["1"]] * len(frames)
+    payloads = rows(path, "adaptive.symbol", where="adaptive.symbol")
+    codeds = [frame for frame in frames if isinstance(frame, adaptive.Coded)]
+    assert [row["adaptive.symbol"] for row in payloads] == [[cast(bytes, frame.payload).hex()] for frame in codeds]
+
+
+def test_a_packet_of_slacp_adaptive_goes_to_ip_once(path: Path) -> None:
+    sent = [
+        adaptive.Data(0x2A17, 0, 4, 17, 300, 0, 17, segment(1, b"abc")),
+        adaptive.Data(0x2A17, 0, 5, 15, 300, 0, 17, segment(1, b"abc")),
+        adaptive.Data(0x2A18, 0, 4, 17, 300, 0, 17, segment(1, b"defg")),
+        adaptive.Data(0x2A18, 1, 5, 17, 300, 0, 18, b"\x09no"),
+        adaptive.Data(0x2A18, 1, 6, 17, 300, 0, 19, segment(1)[:30]),
+    ]
+    capture(path, [adaptive.emit(frame) for frame in sent], LINKTYPE_USER6)
+    found = rows(path, "tcp.len", "_ws.col.Protocol")
+    assert [row.get("tcp.len") for row in found] == [["3"], None, ["4"], None, None]
+    assert [row["_ws.col.Protocol"] for row in found[:2]] == [["ADAPTIVE/TCP"], ["ADAPTIVE"]]
+    bad = rows(path, "frame.number", where="adaptive.packet.bad")
+    assert bad == [{"frame.number": ["5"]}]
+
+
+def test_what_is_wrong_with_a_frame_of_slacp_adaptive_is_said(path: Path) -> None:
+    rng = Random(7)
+    whole = [adaptive.emit(frame) for frame in adaptive_frames(1)]
+    cut = [octets[:length] for octets in whole for length in range(1, 40)]
+    strange = [with_crc(bytes((0xC0 + rng.randrange(7),)) + rng.randbytes(rng.randrange(13, 60))) for _ in range(300)]
+    bitmaps = [bytes((0xC5,)) + bytes(11) + bytes((frames, packets)) for frames, packets in ((2, 1), (0, 1), (129, 0))]
+    strange += [with_crc(head + bytes(head[-2] + head[-1] - 1) + last) for head in bitmaps for last in (b"\0", b"\1")]
+    frames = [*cut, *(changed(octets, rng.randrange(len(octets))) for octets in whole), *strange, *noise()[:50]]
+    capture(path, frames, LINKTYPE_USER6)
+    wanted = [adaptive.describe(frame) for frame in frames]
+    assert [own_words(info) for info in infos(path)] == [description.words for description in wanted]
+    assert tshark(path, "-V").count("Frame Number:") == len(frames)
+    said = "adaptive.short || adaptive.crc.bad || adaptive.kind.unknown || adaptive.body.bad"
+    bad = {int(row["frame.number"][0]) for row in rows(path, "frame.number", where=said)}
+    assert bad == {number for number, description in enumerate(wanted, 1) if not description.intact}
+    # every fault that `parse` names is among them
+    for words in ("bitmaps of", "tell nothing", "unknown kind", "a mark of", "without octets", "first member"):
+        assert any(words in description.words for description in wanted), words
 
 
 def with_crc(octets: bytes) -> bytes:
