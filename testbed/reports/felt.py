@@ -5,6 +5,7 @@ from statistics import median
 
 from testbed.campaigns.plan import Point
 from testbed.reports.document import Block, Heading, Paragraph, Table
+from testbed.reports.footnotes import marked, notes
 from testbed.reports.numbers import Campaigned
 from testbed.results.metrics import metric
 
@@ -22,18 +23,21 @@ _COLUMNS = {
 
 def blocks(campaign: Campaigned) -> Iterator[Block]:
     """Yield the table of all points with what is known; nothing for runs of versions without it."""
-    found = [(point.label, _medians(campaign, point)) for point in campaign.plan.points]
-    known = [name for name in _COLUMNS if any(values[name] is not None for _, values in found)]
+    points = campaign.plan.points
+    found = [_medians(campaign, point) for point in points]
+    known = [name for name in _COLUMNS if any(values[name] is not None for values in found)]
     if not known:
         return
     yield Heading(2, "What users feel")
-    rows = [
-        [label, *("" if values[name] is None else f"{values[name]:.4g}" for name in known)] for label, values in found
-    ]
+    rows = []
+    for point, values in zip(points, found, strict=True):
+        cells = ("" if (value := values[name]) is None else f"{value:.4g}" for name in known)
+        rows.append([point.label, *marked(cells, campaign.rows_of(point))])
     yield Table(["point", *known], rows)
+    yield from notes((point.label, campaign.rows_of(point)) for point in points)
     yield Paragraph(
         "Medians over the runs that count, of each run's own percentiles under load; docs/runs.md defines the figures. "
-        "Campaigns that name them in metrics have their intervals and tests."
+        "Energy is by assumed powers. Campaigns that name figures in metrics have their intervals and tests."
     )
 
 

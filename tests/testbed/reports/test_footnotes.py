@@ -84,7 +84,7 @@ def test_report_counts_and_marks_what_is_not_whole(made: Path, tmp_path: Path) -
     assert (corrupt[1], corrupt[2]) == ("0§", "")
     assert "mtu=800†: 8 runs: 8 late; " in duration
     # the goodput of a cut run is that until the cut
-    goodput = text.partition("## goodput_bps")[2]
+    goodput = text.partition("## goodput_bps")[2].partition("## What users feel")[0]
     assert float(line(goodput, "mtu=700 ", "‡")[2].rstrip("‡").replace(",", "")) > 0
     assert text.count("what arrived is not what was sent") == 8
     # bars: the median that does not exist is a word
@@ -92,6 +92,15 @@ def test_report_counts_and_marks_what_is_not_whole(made: Path, tmp_path: Path) -
     assert "never‡" in svg
     assert "none§" in svg
     assert "†" in svg
+    # what users feel
+    felt = text.partition("## What users feel")[2].partition("## ")[0]
+    assert not any(mark in " ".join(line(felt, "mtu=600 ")) for mark in "†‡§¶")
+    assert [{cell[-1] for cell in line(felt, f"| mtu={mtu} ")[1:] if cell} for mtu in (700, 800, 900)] == [
+        {"‡"},
+        {"†"},
+        set(),
+    ]
+    assert "limit_s=3‡: 8 runs: 8 cut off at limit_s; mtu=800†: 8 runs: 8 late; " in felt
     assert "--repeat 8 --allow-late" in " ".join(line(text, "mtu=800 ", "fadelab run "))
 
 
