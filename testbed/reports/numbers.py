@@ -3,12 +3,16 @@
 Rules kept
 - A number has its n, its interval, and the runs that it is of.
 - All p values of a table are adjusted together (Benjamini and Hochberg 1995): of the differences that are found, the
-  expected share found by chance is `SIGNIFICANT` at most.
+  expected share found by chance is `SIGNIFICANT` at most. A comparison that several claims are about is one test:
+  to repeat a claim changes no p value.
+- A claim is judged once all runs of the plan have ended: who looks after each run finds a difference some time.
+- A run that was cut off is longer than one that ended before that cut. Of one that ended after it nothing is known.
 - The intervals of a table have the level at which its differences are found (Benjamini and Yekutieli 2005): a
   difference is found if and only if its interval excludes 0.
 """
 
 import json
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -20,7 +24,7 @@ from testbed.campaigns.folder import RUNS, open_plan, read_rows
 from testbed.campaigns.plan import CampaignPlan, Point, Run
 from testbed.campaigns.rows import Row
 from testbed.campaigns.schedule import Schedule
-from testbed.results.metrics import bounds
+from testbed.results.metrics import bounds, stated
 from testbed.results.statistics import Interval, NoInterval, Paired, Sample, describe, paired
 
 #: adjusted p values up to this one count
@@ -103,6 +107,10 @@ class Tested:
     p: float | None
     #: 1 - the confidence of the interval, from `level`
     alpha: float
+    #: whether all runs of the plan have ended
+    complete: bool
+    #: of the table: comparisons that were tested
+    tests: int
 
     @property
     def interval(self) -> Interval | NoInterval:
@@ -114,6 +122,8 @@ class Tested:
         """The outcome in words."""
         if not self.difference.n:
             return "no pairs"
+        if not self.complete:
+            return "not complete"
         return {1: "holds", 0: "not shown", -1: "the opposite holds"}[side(self.interval)]
 
 
@@ -124,16 +134,36 @@ def judge(campaign: Campaigned) -> list[Tested]:
         for hypothesis in campaign.plan.campaign.hypotheses
         for greater, than in campaign.plan.pairs(hypothesis.greater, hypothesis.than)
     ]
-    probabilities = [pair.p for *_, pair in found]
-    alpha = level(probabilities)
-    return [Tested(*each, p, alpha) for each, p in zip(found, adjust(probabilities), strict=True)]
+    # by what is compared, in either order
+    keys = [(each.metric, *sorted((greater.index, than.index))) for each, greater, than, _ in found]
+    tests = {key: pair.p for key, (*_, pair) in zip(keys, found, strict=True)}
+    alpha = level(list(tests.values()))
+    adjusted = dict(zip(tests, adjust(list(tests.values())), strict=True))
+    count = len(tests)
+    return [
+        Tested(*each, adjusted[key], alpha, campaign.complete, count) for key, each in zip(keys, found, strict=True)
+    ]
 
 
 def difference(ours: Campaigned, point: Point, theirs: Campaigned, other: Point, metric: str) -> Paired:
-    """Compare a metric at two points, seed by seed."""
+    """Compare a metric at two points, seed by seed; NaN: a run was cut off before the other one ended."""
     mine, yours = ours.values(point, metric), theirs.values(other, metric)
+    unknown = _cut_too_early(ours, point, metric, yours) | _cut_too_early(theirs, other, metric, mine)
     seeds = sorted(mine.keys() & yours.keys())
-    return paired([mine[seed] for seed in seeds], [yours[seed] for seed in seeds])
+    known = [(math.nan, math.nan) if seed in unknown else (mine[seed], yours[seed]) for seed in seeds]
+    return paired([a for a, _ in known], [b for _, b in known])
+
+
+def _cut_too_early(campaign: Campaigned, point: Point, metric: str, others: Mapping[int, float]) -> set[int]:
+    """Return the seeds at which a run was cut off before that of `others` ended."""
+    found = set()
+    for run, row in campaign.runs[point.name]:
+        end = others.get(run.seed, math.inf)
+        if row.value(metric) == math.inf and end < math.inf:
+            cut = stated(campaign.summary(row), metric)
+            if cut is None or end > cut:
+                found.add(run.seed)
+    return found
 
 
 def adjust(probabilities: Sequence[float | None]) -> list[float | None]:

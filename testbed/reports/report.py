@@ -96,7 +96,7 @@ def _hypotheses(campaign: Campaigned, found: Sequence[Tested]) -> Iterator[Block
     headings = ["claim", "greater", "than", "metric", "outcome", "pairs", "difference", _percent(found[0].alpha), "p"]
     yield Table(headings, rows, 5)
     yield from notes((point.label, campaign.rows_of(point)) for each in found for point in (each.greater, each.than))
-    yield Paragraph(_tests(len(found), found[0].alpha))
+    yield Paragraph(_tests(found[0].tests, found[0].alpha))
 
 
 def _paired(found: Paired, interval: Interval | NoInterval, p: float | None) -> list[str]:

@@ -66,6 +66,12 @@ def metric(summary: Mapping[str, Any], name: str) -> float | None:
 
     Infinite: the duration or the end of a transfer that was cut off.
     """
+    value = stated(summary, name)
+    return math.inf if value is not None and _is_cut(summary, name) else value
+
+
+def stated(summary: Mapping[str, Any], name: str) -> float | None:
+    """Return a number of a summary as it has it: of a transfer that was cut off, that until the cut."""
     parents, _, last = name.rpartition(".")
     if parents.endswith(".transfer_s") and last in _PERCENTILES:
         return _transfers(summary, int(parents.split(".")[1]), _PERCENTILES[last])
@@ -75,25 +81,25 @@ def metric(summary: Mapping[str, Any], name: str) -> float | None:
             value = value[int(key)] if isinstance(value, list) else value[key]
         except (KeyError, IndexError, TypeError):
             return None
-    if not isinstance(value, bool | int | float):
-        return None
-    return math.inf if _is_cut(summary, name) else float(value)
+    return float(value) if isinstance(value, bool | int | float) else None
 
 
 def _transfers(summary: Mapping[str, Any], flow: int, percent: int) -> float | None:
-    """Return a percentile (nearest rank) of a flow's transfer times; infinite where one of them did not end."""
+    """Return a percentile (nearest rank) of a flow's transfer times, of those that ended."""
     flows = summary.get("flows") or []
     if flow >= len(flows) or not flows[flow]["transfer_s"]:
         return None
     ordered = sorted(flows[flow]["transfer_s"])
     rank = -(-len(ordered) * percent // 100)
-    return float(ordered[rank - 1]) if flows[flow]["finished"] else math.inf
+    return float(ordered[rank - 1])
 
 
 def _is_cut(summary: Mapping[str, Any], name: str) -> bool:
     """Whether a metric is the duration or the end of flows of which one was cut off."""
     *parents, last = name.split(".")
     flows = summary.get("flows") or []
+    if parents[2:] == ["transfer_s"]:
+        return not flows[int(parents[1])]["finished"]
     if last not in _ENDS or not flows:
         return False
     # the duration of a run is that of its main flows
