@@ -4,9 +4,10 @@ The rate is a beta distribution, the conjugate of independent losses, whose evid
 knows is `_MEMORY` frames. When the last `_RECENT` frames cannot be told from chance by it any more, all but they are
 forgotten, so that a change of the channel is believed after about half a window.
 
-Clustering is the correlation of the losses of two frames that follow each other, c. Of the frames of a round, which
-follow each other closely, any two are correlated by about c; so are they by our doubt of the rate, 1 / (a + b + 1) for
-a beta distribution of a and b. `correlation` is both together: the intra-class correlation of a beta-binomial.
+Clustering is the correlation of the losses of two frames that follow each other, c; of frames n apart it is c^n, as in
+a chain of two states. Any two of a round's frames are correlated by the mean of these. So are they by our doubt of the
+rate, 1 / (a + b + 1) for a beta distribution of a and b. `correlation` is both together: the intra-class correlation of
+a beta-binomial.
 """
 
 from math import sqrt
@@ -22,6 +23,8 @@ _SURPRISE: Final = 4.0
 #: losses and arrivals of a channel nobody has seen: 5 %, as sure as 10 frames
 _PRIOR_LOST: Final = 0.5
 _PRIOR_CAME: Final = 9.5
+#: frames of a round, of which the correlation is the mean
+_ROUND: Final = 6
 #: below so many losses clustering is not judged
 _FEW: Final = 8.0
 
@@ -66,7 +69,11 @@ class LossEstimator:
     def correlation(self) -> float:
         """The correlation of the losses of one round's frames, our doubt of the rate included."""
         own = 1 / (self._lost + self._came + 1)
-        return own + (1 - own) * self.clustering
+        clustering, power, total = self.clustering, 1.0, 0.0
+        for apart in range(1, _ROUND):
+            power *= clustering
+            total += (_ROUND - apart) * power
+        return own + (1 - own) * total / (_ROUND * (_ROUND - 1) / 2)
 
     def handle(self, lost: bool) -> None:
         """Take the fate of the next frame."""

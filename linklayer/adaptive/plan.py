@@ -40,7 +40,7 @@ _MOST_LOSS: Final = 2.95
 _PRICE_STEP: Final = 0.05
 _MOST_PRICE: Final = 1e9
 #: the highest price that `plan_within` tries
-_DEAREST: Final = 65536.0
+_DEAREST: Final = 256.0
 _CORRELATIONS: Final = (0.0, 0.01, 0.02, 0.04, 0.07, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5)
 
 
@@ -56,7 +56,7 @@ class Plan:
             raise ValueError(f"no plan for loss {loss}, correlation {correlation}, price {price}")
         self.loss = loss
         self.correlation = correlation
-        self._price = price
+        self.price = price
         # [n][j]: probability that j of n frames arrive, j <= min(n, MAX_GROUP)
         self._arrivals: list[list[float]] = [[1.0]]
         # [rounds][missing]; without a round all are missed
@@ -106,7 +106,7 @@ class Plan:
             arrivals = self._arrivals_of(n)
             cost = float(n)
             if row == 1:
-                restored = self._price * min(1.0, m / n)
+                restored = self.price * min(1.0, m / n)
                 for j in range(min(n + 1, m)):
                     cost += arrivals[j] * (after[m] - j * restored)
             else:
@@ -166,13 +166,16 @@ def _plan(loss_steps: int, correlation: float, price_steps: int) -> Plan:
     return Plan(1 / (1 + exp(-loss_steps * _LOSS_STEP)), correlation, exp(price_steps * _PRICE_STEP))
 
 
-def plan_within(loss: float, correlation: float, rounds: int, missing: int, residual: float) -> Plan:
+def plan_within(
+    loss: float, correlation: float, rounds: int, missing: int, residual: float, dearness: float = 1.0
+) -> Plan:
     """Return the plan with the lowest price at which at most this share of `missing` packets is missed.
 
     Prices are powers of two. A share that even the highest of them does not reach is not paid for any further.
-    Raises ValueError as `Plan` does.
+    `dearness`: a factor of that price. Raises ValueError as `Plan` does.
     """
-    return _cheapest(plan_for(loss, correlation, 1.0), rounds, missing, residual)
+    plan = _cheapest(plan_for(loss, correlation, 1.0), rounds, missing, residual)
+    return plan_for(plan.loss, plan.correlation, plan.price * dearness)
 
 
 @lru_cache(maxsize=1024)

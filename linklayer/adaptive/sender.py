@@ -7,6 +7,8 @@ Rules kept
 - The combinations of a group slide: it takes members until all its frames are sent. In the last round they go as late
   as its oldest packet allows, so that more losses share them; in the others after a part of what the budget leaves
   beyond whole round trips. A packet itself never waits, nor do new packets' combinations when nothing else is to send.
+- The price of a miss is the plan's for the residual loss that is wanted. It rises with each miss and falls with each
+  arrival, so that this residual is met whatever the plan does not know.
 - A frame is lost when an acknowledgement of a later one does not name it, or when none has come for longer than a round
   trip takes.
 - `base` moves past a packet as soon as its last frame has gone: the link keeps the order of frames, so what comes
@@ -16,6 +18,7 @@ Rules kept
 
 from collections import deque
 from collections.abc import Sized
+from math import exp
 from typing import Final
 
 from common.sequence import MASK, unwrap
@@ -32,6 +35,11 @@ _GROUP: Final = 8
 _EARLY_GROUP: Final = 2
 #: the share of packets that may be missed (docs/adaptive.md)
 RESIDUAL: Final = 1e-3
+#: how much a miss raises the price of the next, its logarithm, and the bounds of that
+_DEARER: Final = 0.5
+_MOST_DEAR: Final = 1.5
+#: a plan is made for groups of so many
+_USUAL_GROUP: Final = 4
 #: before the first acknowledgement: marks go out after this time, then after twice as long
 _FIRST_MARK_NS: Final = 100 * MS
 _LAST_MARK_NS: Final = 2000 * MS
@@ -114,8 +122,12 @@ class Sender:
         #: the shortest round trips of this stretch of time and of the one before
         self._shortest = self._shortest_before = _NEVER
         self._shortest_until = now + _SHORTEST_NS
+        #: octets of about the longest packet that they were measured with
+        self._longest = 0
         #: from sending a frame until its fate is known, smoothed, and its variation
         self._fate_ns = self._fate_variation_ns = 0
+        #: the logarithm of what the price of a miss is multiplied by, so that `RESIDUAL` is met on average
+        self._dearness = 0.0
         self._plan: Plan = self._make_plan()
         self._fates = 0
         self._next = 0
@@ -228,7 +240,7 @@ class Sender:
             behind = newest - sent.tx
             came = behind == 0 or bool(ack.frames >> behind - 1 & 1)
             if behind == 0:
-                self._handle_round_trip(now - sent.sent_at, now)
+                self._handle_round_trip(now - sent.sent_at, sent.packet, now)
             self._handle_fate_time(now - sent.sent_at)
             if behind <= MIN_BITS or behind <= ack.frames.bit_length():
                 self._handle_fate(not came)
@@ -336,6 +348,7 @@ class Sender:
             packet.settled = True
             del self._held[packet.seq]
             self.acked_bytes += len(packet.packet)
+            self._dearness = max(-_MOST_DEAR, self._dearness - _DEARER * RESIDUAL)
 
     def _give_up(self, packet: _Packet) -> None:
         packet.settled = True
@@ -343,15 +356,23 @@ class Sender:
         self._left = max(self._left, packet.seq + 1)
         self.residual_losses += 1
         self.given_up.append(packet.packet)
+        self._dearness = min(_MOST_DEAR, self._dearness + _DEARER)
 
-    def _handle_round_trip(self, rtt_ns: int, now: int) -> None:
+    def _handle_round_trip(self, rtt_ns: int, packet: _Packet | None, now: int) -> None:
         self._rtt.handle_sample(rtt_ns)
+        self._mark_at = _NEVER
+        nbytes = 0 if packet is None else len(packet.packet)
+        if nbytes > 2 * self._longest:
+            # short frames are there sooner: what they told is not the round trip of such a frame
+            self._longest = nbytes
+            self._shortest = self._shortest_before = _NEVER
+        elif 2 * nbytes < self._longest:
+            return
         if now >= self._shortest_until:
             self._shortest_before, self._shortest = self._shortest, _NEVER
             self._shortest_until = now + _SHORTEST_NS
         if rtt_ns < self._shortest:
             self._shortest = rtt_ns
-        self._mark_at = _NEVER
 
     def _handle_fate_time(self, after_ns: int) -> None:
         if not self._fate_ns:
@@ -367,9 +388,8 @@ class Sender:
             self._plan = self._make_plan()
 
     def _make_plan(self) -> Plan:
-        now = 0
-        rounds = self.rounds_left(now + self.budget_ns - self.round_trip_ns // 2, now)
-        return plan_within(self.loss.loss, self.loss.correlation, rounds, 4, RESIDUAL)
+        rounds = self.rounds_left(self.budget_ns - self.round_trip_ns // 2, 0)
+        return plan_within(self.loss.loss, self.loss.correlation, rounds, _USUAL_GROUP, RESIDUAL, exp(self._dearness))
 
     # -- rounds ------------------------------------------------------------------------------------------------------
 

@@ -51,5 +51,5 @@ SCHEME: Final = Scheme(
     link_type=LINKTYPE_USER6,
     label="SLACP adaptive",
     # round trips of TCP are as long as the budget: a shorter target would stop it early
-    queue={"kind": "fq-codel", "target_ms": 20, "interval_ms": 200},
+    queue={"kind": "fq-codel", "target_ms": 60, "interval_ms": 600},
 )
