@@ -3,8 +3,8 @@
 Rules kept
 - A number has its n, its interval, and the runs that it is of.
 - All p values of a table are adjusted together (Benjamini and Hochberg 1995): of the differences that are found, the
-  expected share found by chance is `SIGNIFICANT` at most. A comparison that several claims are about is one test:
-  to repeat a claim changes no p value.
+  expected share found by chance is `SIGNIFICANT` at most. Equal differences are one test: to repeat a claim, or to
+  state it of a metric or of points by other names, changes no p value.
 - A claim is judged once all runs of the plan have ended: who looks after each run finds a difference some time.
 - A run that was cut off is longer than one that ended before that cut. Of one that ended after it nothing is known.
 - The intervals of a table have the level at which its differences are found (Benjamini and Yekutieli 2005): a
@@ -109,7 +109,7 @@ class Tested:
     alpha: float
     #: whether all runs of the plan have ended
     complete: bool
-    #: of the table: comparisons that were tested
+    #: of the table: different tests
     tests: int
 
     @property
@@ -134,15 +134,38 @@ def judge(campaign: Campaigned) -> list[Tested]:
         for hypothesis in campaign.plan.campaign.hypotheses
         for greater, than in campaign.plan.pairs(hypothesis.greater, hypothesis.than)
     ]
-    # by what is compared, in either order
-    keys = [(each.metric, *sorted((greater.index, than.index))) for each, greater, than, _ in found]
-    tests = {key: pair.p for key, (*_, pair) in zip(keys, found, strict=True)}
-    alpha = level(list(tests.values()))
-    adjusted = dict(zip(tests, adjust(list(tests.values())), strict=True))
-    count = len(tests)
+    tests = family([pair for *_, pair in found])
     return [
-        Tested(*each, adjusted[key], alpha, campaign.complete, count) for key, each in zip(keys, found, strict=True)
+        Tested(*each, p, tests.alpha, campaign.complete, tests.count)
+        for each, p in zip(found, tests.adjusted, strict=True)
     ]
+
+
+@dataclass(frozen=True, slots=True)
+class Family:
+    """The tests of a table."""
+
+    #: p values in the table's order; None: no pairs
+    adjusted: Sequence[float | None]
+    #: of all intervals: 1 - confidence
+    alpha: float
+    #: number of different tests, without those that have no pairs
+    count: int
+
+
+def family(pairs: Sequence[Paired]) -> Family:
+    """Adjust the tests of a table; those of equal differences, of either sign, count as one."""
+    keys = [_evidence(pair) or str(index) for index, pair in enumerate(pairs)]
+    tests = {key: pair.p for key, pair in zip(keys, pairs, strict=True)}
+    found = dict(zip(tests, adjust(list(tests.values())), strict=True))
+    return Family([found[key] for key in keys], level(list(tests.values())), sum(p is not None for p in tests.values()))
+
+
+def _evidence(pair: Paired) -> str:
+    """Return the differences of a pair, the same for either order; empty for none, and for zeros alone."""
+    # 0 for both zeros
+    ways = ([sign * value + 0.0 for value in pair.differences] for sign in (1, -1))
+    return max(map(repr, ways)) if any(pair.differences) else ""
 
 
 def difference(ours: Campaigned, point: Point, theirs: Campaigned, other: Point, metric: str) -> Paired:

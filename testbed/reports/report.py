@@ -11,7 +11,7 @@ from testbed.reports import agreement, felt
 from testbed.reports.document import Block, Code, Heading, Paragraph, Picture, Table, markdown, page
 from testbed.reports.figures import figures
 from testbed.reports.footnotes import counted, marked, notes
-from testbed.reports.numbers import SIGNIFICANT, Campaigned, Tested, adjust, difference, judge, level, side
+from testbed.reports.numbers import SIGNIFICANT, Campaigned, Tested, difference, family, judge, side
 from testbed.results.statistics import METHODS, Interval, NoInterval, Paired, Sample, least_n
 
 FIGURES = "figures"
@@ -238,22 +238,22 @@ def compared(ours: Campaigned, theirs: Campaigned) -> tuple[Table, list[Paragrap
         for metric in metrics
         for point, other in common
     ]
-    probabilities = [pair.p for *_, pair in found]
-    alpha = level(probabilities)
+    tests = family([pair for *_, pair in found])
+    complete = ours.complete and theirs.complete
     rows = []
-    for (point, other, metric, pair), p in zip(found, adjust(probabilities), strict=True):
+    for (point, other, metric, pair), p in zip(found, tests.adjusted, strict=True):
         medians = number(ours.sample(point, metric).median), number(theirs.sample(other, metric).median)
-        interval = pair.interval(alpha)
-        mark = {1: "A > B", 0: "", -1: "A < B"}[side(interval)]
+        interval = pair.interval(tests.alpha)
+        mark = {1: "A > B", 0: "", -1: "A < B"}[side(interval)] if complete else "not complete"
         touched = [*ours.rows_of(point), *theirs.rows_of(other)]
         rows.append([metric, point.label, *marked([*medians, *_paired(pair, interval, p), mark], touched)])
-    headings = ["metric", "point", "median A", "median B", "pairs", "A - B", _percent(alpha), "p", ""]
+    headings = ["metric", "point", "median A", "median B", "pairs", "A - B", _percent(tests.alpha), "p", ""]
     footnotes = notes(
         (f"{name} {point.label}", campaign.rows_of(point))
         for pair in common
         for name, campaign, point in zip("AB", (ours, theirs), pair, strict=True)
     )
-    return Table(headings, rows, 2), [*footnotes, Paragraph(_tests(len(found), alpha))]
+    return Table(headings, rows, 2), [*footnotes, Paragraph(_tests(tests.count, tests.alpha))]
 
 
 def _common(ours: Campaigned, theirs: Campaigned) -> Iterator[tuple[Point, Point]]:

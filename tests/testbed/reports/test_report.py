@@ -89,6 +89,9 @@ def test_a_report_says_how_many_runs_are_done_and_failed(tmp_path: Path) -> None
     assert "2 points, 6 runs: 3 whole, 3 failed (left out)." in (tmp_path / "report.md").read_text()
 
 
+#: of a metric that has the same values
+ALIAS: dict[str, Any] = {**CLAIMS[0], "metric": "flows.0.end_s"}
+
 # -- claims that must not hold ---------------------------------------------------------------------------------
 
 
@@ -107,6 +110,7 @@ def claimed(
     """
     file = campaign_file(folder, hypotheses=claims, seeds={"count": max(len(greater), len(than))})
     alike = {f"flows.{n}.duration_s": 1.0 for n in range(same)}
+    aliased = any(each is ALIAS for each in claims)
     with opened(folder / "out", file) as campaign:
         for point, durations in zip(campaign.plan.points, (greater, than), strict=False):
             for run, duration in zip((campaign.plan.run(point, n) for n in range(99)), durations, strict=False):
@@ -115,7 +119,10 @@ def claimed(
                 stated = min(duration, cut_at)
                 flow = {"direction": "down", "finished": duration < math.inf}
                 (place / "summary.json").write_text(json.dumps({"duration_s": stated, "flows": [flow]}))
-                campaign.add(row_of_whole(run.name, duration_s=duration, goodput_bps=1.0, **alike))
+                metrics = {**alike, "duration_s": duration, "goodput_bps": 1.0}
+                if aliased:
+                    metrics[ALIAS["metric"]] = duration
+                campaign.add(row_of_whole(run.name, **metrics))
     return judge(read_campaign(folder / "out"))
 
 
@@ -158,6 +165,8 @@ def test_claim_is_not_judged_before_all_runs_have_ended(tmp_path: Path) -> None:
     """Who looks after each run, and stops at the first difference, finds one."""
     [found] = claimed(tmp_path, [2] * 7, [1] * 6)
     assert (found.difference.n, found.verdict) == (6, "not complete")
+    campaign = read_campaign(tmp_path / "out")
+    assert {row[8] for row in compared(campaign, campaign)[0].rows} == {"not complete"}
 
 
 def test_repeated_claim_is_one_test(tmp_path: Path) -> None:
@@ -171,6 +180,9 @@ def test_repeated_claim_is_one_test(tmp_path: Path) -> None:
     assert {each.p for each in often[:100]} == {once[0].p}
     assert {each.verdict for each in often} == {"not shown"}
     assert often[0].tests == 10
+    # the same of a metric by another name
+    alias = claimed(tmp_path / "alias", greater, than, claims=[*CLAIMS, *none, ALIAS], same=9)
+    assert (alias[-1].p, alias[-1].tests) == (once[0].p, 10)
 
 
 def test_run_that_was_cut_before_the_other_ended_is_not_the_longer_one(tmp_path: Path) -> None:
