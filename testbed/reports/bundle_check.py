@@ -123,13 +123,18 @@ def check_program(
     """
     try:
         about: dict[str, Any] = json.loads((campaign.path / SOURCES).read_text())
-        commit, removed, digest = str(about["commit"]), list(about["removed"]), str(about["sources"])
+        commit, removed, digest = str(about["commit"]), [str(each) for each in about["removed"]], str(about["sources"])
+        version = str(about["fadelab"])
     except (OSError, ValueError, LookupError, TypeError):
         if any(stated):
             yield f"{SOURCES}: cannot be read"
         return
     if stated and digest not in stated:
         yield f"{SOURCES}: names sources {digest[:12]}, and the runs were made by {_shown(stated)}"
+    if version not in {row.fadelab for row in campaign.rows}:
+        yield f"{SOURCES}: names fadelab {str(version)[:80]}, which made none of the runs"
+    told = {"fadelab": version, "commit": commit, "sources": digest, "removed": removed}
+    yield from check_file(campaign.path, SOURCES, (json.dumps(told, indent=1) + "\n").encode())
     if received.bundle is None:
         return
     path = received.bundle / PROGRAM

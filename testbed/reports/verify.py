@@ -21,7 +21,7 @@ from tempfile import TemporaryDirectory
 
 from testbed.campaigns.executing import Parcel, Task, execute_afar, task_of, tells_scenario
 from testbed.campaigns.file import CampaignError
-from testbed.campaigns.folder import RESULTS, RUNS, SOURCE, open_plan, results_of
+from testbed.campaigns.folder import PLAN, PLAN_HASH, RESULTS, RUNS, SOURCE, open_plan, results_of
 from testbed.campaigns.plan import Run
 from testbed.campaigns.processes import call_all
 from testbed.campaigns.rows import CONDITIONS, MANIFEST, Row, describe
@@ -142,6 +142,7 @@ def _verify(
         differences += check_campaign_file(campaign, unchecked)
     if sums is not None:
         differences += [f"{name}: belongs to no campaign" for name in foreign(campaign)]
+        differences += check_file(folder, PLAN_HASH, f"{plan.sha256}  {PLAN}\n".encode())
         differences += check_documents(received, campaign, _why(campaign))
     unchecked += uncheckable(received, campaign)
     return Verdict(

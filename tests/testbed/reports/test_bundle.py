@@ -119,6 +119,23 @@ def test_plan_is_a_campaign_with_its_files(tmp_path: Path) -> None:
     assert len(plan.files) == 1
 
 
+def test_command_of_a_bundle_without_its_program_works_where_it_is_printed_for(copy: Path, tmp_path: Path) -> None:
+    bundle = write_bundle(read_campaign(copy), tmp_path / "b.zip", source=False)
+    with zipfile.ZipFile(bundle) as archive:
+        archive.extractall(tmp_path / "unpacked")
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "bin" / "fadelab").write_text(f'#!/bin/sh\nexec {sys.executable} -P -m testbed "$@"\n')
+    (tmp_path / "bin" / "fadelab").chmod(0o755)
+    readme = (tmp_path / "unpacked" / "small" / "README.txt").read_text()
+    [checksums, verify] = re.findall(r"^    (.+)$", readme, re.MULTILINE)
+    assert shell(checksums, tmp_path / "unpacked" / "small") == ""
+    assert "in the folder above this one" in readme
+    out = shell(verify, tmp_path / "unpacked", path=tmp_path / "bin")
+    assert out.splitlines()[-1] == "all that was checked agrees"
+    # the folder of the campaign alone is checked, too, and the command says of what it saw nothing
+    assert "not checked: the folder above" in shell(verify, tmp_path / "unpacked" / "small", path=tmp_path / "bin")
+
+
 def test_copy_of_a_campaign_file_leads_to_the_plan_beside_it(tmp_path: Path, capsys: Capture) -> None:
     """Its scenario stayed where the original is; the plan beside it has it, in the folder and in a bundle."""
     (tmp_path / "mine").mkdir()

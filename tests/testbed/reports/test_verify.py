@@ -500,6 +500,12 @@ def test_campaign_file_and_scenario_of_a_run_are_those_of_the_plan(forged: Path,
     assert first(forged, capsys) == "runs/1-slacp-s2/scenario.yaml: is not the scenario of the plan"
 
 
+def test_hash_of_the_plan_is_all_that_its_file_says(forged: Path, capsys: Capture) -> None:
+    with (forged / "plan.sha256").open("a") as file:
+        file.write("published in 2020\n")
+    assert first(forged, capsys) == "plan.sha256: line 2 is 'published in 2020', made again missing"
+
+
 def test_bundle_without_a_report_is_found(forged: Path, capsys: Capture) -> None:
     for path in (forged / "report.md", forged / "report.html", *(forged / "figures").iterdir()):
         path.unlink()
@@ -554,6 +560,8 @@ def forge_program(folder: Path, files: dict[str, tuple[bytes, bool]]) -> None:
     ("change", "complaint"),
     [
         ({"sources": "1" * 64}, r"sources\.json: names sources 1{12}, and the runs were made by \w{12}$"),
+        ({"fadelab": "0.9"}, r"sources\.json: names fadelab 0\.9, which made none of the runs$"),
+        ({"note": "all is well"}, r"sources\.json: line \d+ is "),
         ({"commit": "--output=/tmp/mine"}, ""),
         ({"commit": "0" * 40}, ""),
     ],
