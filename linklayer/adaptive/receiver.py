@@ -30,9 +30,15 @@ _REPEAT_PART: Final = 64
 _MEMORY: Final = 64.0
 _ACK_COUNTS: Final = 256
 _MOST_REPEATS: Final = 8
-#: numbers known as received or as missing
-_KNOWN_BITS: Final = (1 << MAX_WINDOW + MAX_BITS) - 1
-_FRAME_BITS: Final = (1 << MAX_BITS) - 1
+
+
+def _ones(count: int) -> int:
+    return (1 << count) - 1
+
+
+#: numbers known as received or as missing; not as one constant, which the compiler cannot hold
+_KNOWN_BITS: Final = _ones(MAX_WINDOW + MAX_BITS)
+_FRAME_BITS: Final = _ones(MAX_BITS)
 
 
 class AckLosses:
