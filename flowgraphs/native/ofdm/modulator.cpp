@@ -95,18 +95,23 @@ void Modulator::label(const Modulation& modulation) {
     const std::size_t columns = format_.data().size();
     const std::size_t count = (8 * coded_.size() + modulation.bits - 1) / modulation.bits;
     labels_.resize((count + columns - 1) / columns * columns);
-    const unsigned mask = (1U << modulation.bits) - 1;
+    const unsigned width = modulation.bits;
+    const unsigned mask = (1U << width) - 1;
+    // kept here: an octet that is written may be a part of any object, so that members would be read again each time
+    const std::uint8_t* const coded = coded_.data();
+    const std::size_t octets = coded_.size();
+    std::uint8_t* const labels = labels_.data();
     std::uint32_t held = 0;
     unsigned bits = 0;
     std::size_t octet = 0;
     for (std::size_t at = 0; at < count; ++at) {
-        if (bits < modulation.bits) {
-            held = held << 8 | (octet < coded_.size() ? coded_[octet] : 0U);
+        if (bits < width) {
+            held = held << 8 | (octet < octets ? coded[octet] : 0U);
             ++octet;
             bits += 8;
         }
-        bits -= modulation.bits;
-        labels_[at] = static_cast<std::uint8_t>(held >> bits & mask);
+        bits -= width;
+        labels[at] = static_cast<std::uint8_t>(held >> bits & mask);
     }
     for (std::size_t at = count; at < labels_.size(); ++at) {
         labels_[at] = static_cast<std::uint8_t>(fill_[filled_++] & mask);
