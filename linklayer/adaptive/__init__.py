@@ -6,7 +6,9 @@
 | `estimator.py` | what an end knows of the losses in its direction |
 | `plan.py` | how many frames a round sends for the packets that are missing |
 | `code.py` | the sliding-window erasure code: coded payloads of any packets of a window, and the receiver's decoder |
-| `sender.py` | the sending side: rounds, groups, what goes next |
+| `budget.py` | round trips, rounds, and how many of them the budget leaves |
+| `rounds.py` | what the sending side knows of a packet, a group and a transmission |
+| `sender.py` | the sending side: what goes next, and how often |
 | `receiver.py` | the receiving side: order, and acknowledgements as often as they are needed |
 | `endpoint.py` | both sides together: one end of the link |
 """

@@ -23,15 +23,15 @@ from typing import Final
 
 from common.sequence import MASK, unwrap
 from common.units import MS
+from linklayer.adaptive.budget import Budget
 from linklayer.adaptive.code import MAX_INDEXES, MAX_SPAN, Code
 from linklayer.adaptive.estimator import LossEstimator
 from linklayer.adaptive.frames import MAX_BITS, MAX_PATIENCE_MS, MAX_WINDOW, MIN_BITS, Ack, Coded, Data, Mark
-from linklayer.adaptive.plan import MAX_ROUNDS, Plan, plan_within
-from linklayer.rtt import RttEstimator
+from linklayer.adaptive.plan import Plan, plan_within
+from linklayer.adaptive.rounds import NEVER, Group, Packet, Transmission, number
 
-_NEVER: Final = 1 << 61
-#: members of a group at most
-_GROUP: Final = 8
+#: members of a group at most: in the last round and, since a longer one takes time that a later round needs, before it
+_LAST_GROUP: Final = 8
 _EARLY_GROUP: Final = 2
 #: the share of packets that may be missed (docs/adaptive.md)
 RESIDUAL: Final = 1e-3
@@ -43,61 +43,8 @@ _USUAL_GROUP: Final = 4
 #: before the first acknowledgement: marks go out after this time, then after twice as long
 _FIRST_MARK_NS: Final = 100 * MS
 _LAST_MARK_NS: Final = 2000 * MS
-#: until a round trip is known packets have so much time
-_UNKNOWN_BUDGET_NS: Final = 3000 * MS
-#: the shortest round trip is looked for in so many ns, and in as many before
-_SHORTEST_NS: Final = 10_000 * MS
 #: a new plan is asked for after so many fates
 _REPLAN: Final = 16
-
-
-class _Packet:
-    __slots__ = ("channel", "due_at", "last", "left_behind", "packet", "seq", "settled", "waits")
-
-    def __init__(self, seq: int, packet: Sized, channel: int, due_at: int) -> None:
-        self.seq = seq
-        self.packet = packet
-        self.channel = channel
-        #: the last moment at which a frame of it is of use
-        self.due_at = due_at
-        #: it waits for another round
-        self.waits = False
-        #: it is in its last round
-        self.last = False
-        #: no frame of it will be sent again
-        self.left_behind = False
-        #: acknowledged or given up
-        self.settled = False
-
-
-class _Group:
-    """The packets that share a round, and the frames sent for them."""
-
-    def __init__(self, channel: int, rounds: int) -> None:
-        self.channel = channel
-        #: rounds that its members have, this one included
-        self.rounds = rounds
-        #: it takes members until it is full, or all of its frames are sent
-        self.members: list[_Packet] = []
-        self.ended = False
-        #: when its first combination may go, and whether it may
-        self.starts_at = _NEVER
-        self.started = False
-        #: the end of its oldest member's time
-        self.due_at = _NEVER
-        #: frames sent, and those of them whose fate is not known
-        self.sent = 0
-        self.pending = 0
-
-
-class _Transmission:
-    __slots__ = ("group", "packet", "sent_at", "tx")
-
-    def __init__(self, tx: int, sent_at: int, packet: _Packet | None, group: _Group | None) -> None:
-        self.tx = tx
-        self.sent_at = sent_at
-        self.packet = packet
-        self.group = group
 
 
 class Sender:
@@ -112,20 +59,11 @@ class Sender:
     ) -> None:
         self._session = session
         self._code = code
-        self._round_trips = round_trips
-        self._fixed_budget_ns = budget_ns
         self._frame_ns = frame_ns
         #: the last round begins so long before the time is over at the latest
         self._margin_ns = 2 * frame_ns
         self.loss = LossEstimator()
-        self._rtt = RttEstimator()
-        #: the shortest round trips of this stretch of time and of the one before
-        self._shortest = self._shortest_before = _NEVER
-        self._shortest_until = now + _SHORTEST_NS
-        #: octets of about the longest packet that they were measured with
-        self._longest = 0
-        #: from sending a frame until its fate is known, smoothed, and its variation
-        self._fate_ns = self._fate_variation_ns = 0
+        self.budget = Budget(round_trips, budget_ns, now)
         #: the logarithm of what the price of a miss is multiplied by, so that `RESIDUAL` is met on average
         self._dearness = 0.0
         self._plan: Plan = self._make_plan()
@@ -135,17 +73,17 @@ class Sender:
         self._next_index = 0
         self._fresh: deque[tuple[Sized, int]] = deque()
         #: packets that are not settled, by number, oldest first
-        self._held: dict[int, _Packet] = {}
+        self._held: dict[int, Packet] = {}
         #: packets by the end of their time, those in their last round among them
-        self._dues: deque[_Packet] = deque()
+        self._dues: deque[Packet] = deque()
         #: those that begin another round
-        self._again: deque[_Packet] = deque()
+        self._again: deque[Packet] = deque()
         #: groups whose frames are not all sent, oldest first
-        self._groups: list[_Group] = []
+        self._groups: list[Group] = []
         #: those that take members, by channel and rounds, new packets apart
-        self._open: dict[tuple[int, int, bool], _Group] = {}
+        self._open: dict[tuple[int, int, bool], Group] = {}
         #: transmissions whose fate is not known, oldest first
-        self._under_way: deque[_Transmission] = deque()
+        self._under_way: deque[Transmission] = deque()
         #: numbers of those that no acknowledgement told of in time
         self._overdue: deque[int] = deque()
         self._base = 0
@@ -156,7 +94,6 @@ class Sender:
         self._mark_wait_ns = 2 * _FIRST_MARK_NS
         #: the share of the peer's acknowledgements that were lost, in 1/255: the receiving side sets it
         self.heard = 0
-        self._acks = -1
         self.given_up: deque[Sized] = deque()
         self.packets = 0
         self.resent = 0
@@ -165,36 +102,6 @@ class Sender:
         self.residual_losses = 0
         self.session_losses = 0
         self.stale = 0
-
-    # -- what the controller believes --------------------------------------------------------------------------------
-
-    @property
-    def round_trip_ns(self) -> int:
-        """The shortest round trip of late, from the radio's taking a frame to its acknowledgement; 0: unknown."""
-        shortest = min(self._shortest, self._shortest_before)
-        return 0 if shortest == _NEVER else shortest
-
-    @property
-    def budget_ns(self) -> int:
-        """How long a packet may be under way; 0: unknown."""
-        return self._fixed_budget_ns or round(self._round_trips * self.round_trip_ns)
-
-    @property
-    def round_ns(self) -> int:
-        """How long a round takes: until the fate of a frame is known."""
-        return self._fate_ns + self._fate_variation_ns
-
-    @property
-    def _overdue_ns(self) -> int:
-        """How long to wait for the fate of a frame."""
-        return self._rtt.bound_ns
-
-    def rounds_left(self, due_at: int, now: int) -> int:
-        """Return the rounds that a packet has, one that begins now included."""
-        round_ns = self.round_ns
-        if not round_ns:
-            return max(1, min(MAX_ROUNDS, round(self._round_trips)))
-        return max(1, min(MAX_ROUNDS, 1 + (due_at - now) // round_ns))
 
     # -- packets -----------------------------------------------------------------------------------------------------
 
@@ -240,8 +147,10 @@ class Sender:
             behind = newest - sent.tx
             came = behind == 0 or bool(ack.frames >> behind - 1 & 1)
             if behind == 0:
-                self._handle_round_trip(now - sent.sent_at, sent.packet, now)
-            self._handle_fate_time(now - sent.sent_at)
+                self._mark_at = NEVER
+                nbytes = 0 if sent.packet is None else len(sent.packet.packet)
+                self.budget.handle_round_trip(now - sent.sent_at, nbytes, now)
+            self.budget.handle_fate(now - sent.sent_at)
             if behind <= MIN_BITS or behind <= ack.frames.bit_length():
                 self._handle_fate(not came)
             self._judge(sent, came)
@@ -258,9 +167,9 @@ class Sender:
 
     def next_deadline(self) -> int | None:
         """When `handle_deadline` is due, or None."""
-        at = _NEVER
+        at = NEVER
         if self._under_way:
-            at = self._under_way[0].sent_at + self._overdue_ns
+            at = self._under_way[0].sent_at + self.budget.overdue_ns
         if self._dues:
             at = min(at, self._dues[0].due_at - self._margin_ns)
         for group in self._groups:
@@ -268,17 +177,17 @@ class Sender:
                 at = group.starts_at
         if self._mark_at < at:
             at = self._mark_at
-        return at if at < _NEVER else None
+        return at if at < NEVER else None
 
     def handle_deadline(self, now: int) -> None:
         """Give up waiting for acknowledgements that are overdue; a no-op when early."""
-        under_way, patience = self._under_way, self._overdue_ns
+        under_way, patience = self._under_way, self.budget.overdue_ns
         while under_way and under_way[0].sent_at + patience <= now:
             sent = under_way.popleft()
             self._overdue.append(sent.tx)
             if len(self._overdue) > MAX_BITS:
                 self._overdue.popleft()
-            self._handle_fate_time(now - sent.sent_at)
+            self.budget.handle_fate(now - sent.sent_at)
             self._judge(sent, False)
         self._look_at_dues(now)
         for group in self._groups:
@@ -308,7 +217,7 @@ class Sender:
         self._dues.clear()
         self._move_base()
 
-    def _judge(self, sent: _Transmission, came: bool) -> None:
+    def _judge(self, sent: Transmission, came: bool) -> None:
         """Draw the consequences of a transmission's fate."""
         packet, group = sent.packet, sent.group
         if came and packet is not None:
@@ -319,7 +228,7 @@ class Sender:
         elif packet is not None:
             self._wait(packet)
 
-    def _end_round(self, group: _Group) -> None:
+    def _end_round(self, group: Group) -> None:
         """Begin the next round of what is missing, once the fates of all frames are known."""
         if not group.ended or group.pending:
             return
@@ -343,42 +252,20 @@ class Sender:
             if held is not None:
                 self._settle(held)
 
-    def _settle(self, packet: _Packet) -> None:
+    def _settle(self, packet: Packet) -> None:
         if not packet.settled:
             packet.settled = True
             del self._held[packet.seq]
             self.acked_bytes += len(packet.packet)
             self._dearness = max(-_MOST_DEAR, self._dearness - _DEARER * RESIDUAL)
 
-    def _give_up(self, packet: _Packet) -> None:
+    def _give_up(self, packet: Packet) -> None:
         packet.settled = True
         del self._held[packet.seq]
         self._left = max(self._left, packet.seq + 1)
         self.residual_losses += 1
         self.given_up.append(packet.packet)
         self._dearness = min(_MOST_DEAR, self._dearness + _DEARER)
-
-    def _handle_round_trip(self, rtt_ns: int, packet: _Packet | None, now: int) -> None:
-        self._rtt.handle_sample(rtt_ns)
-        self._mark_at = _NEVER
-        nbytes = 0 if packet is None else len(packet.packet)
-        if nbytes > 2 * self._longest:
-            # short frames are there sooner: what they told is not the round trip of such a frame
-            self._longest = nbytes
-            self._shortest = self._shortest_before = _NEVER
-        elif 2 * nbytes < self._longest:
-            return
-        if now >= self._shortest_until:
-            self._shortest_before, self._shortest = self._shortest, _NEVER
-            self._shortest_until = now + _SHORTEST_NS
-        if rtt_ns < self._shortest:
-            self._shortest = rtt_ns
-
-    def _handle_fate_time(self, after_ns: int) -> None:
-        if not self._fate_ns:
-            self._fate_ns = after_ns
-        self._fate_variation_ns += (abs(after_ns - self._fate_ns) - self._fate_variation_ns) // 16
-        self._fate_ns += (after_ns - self._fate_ns) // 16
 
     def _handle_fate(self, lost: bool) -> None:
         self.loss.handle(lost)
@@ -388,17 +275,14 @@ class Sender:
             self._plan = self._make_plan()
 
     def _make_plan(self) -> Plan:
-        rounds = self.rounds_left(self.budget_ns - self.round_trip_ns // 2, 0)
+        rounds = self.budget.rounds_in(self.budget.sending_ns)
         return plan_within(self.loss.loss, self.loss.correlation, rounds, _USUAL_GROUP, RESIDUAL, exp(self._dearness))
 
     # -- rounds ------------------------------------------------------------------------------------------------------
 
     def _send_fresh(self, now: int) -> Data:
         packet, channel = self._fresh.popleft()
-        round_trip = self.round_trip_ns
-        # the frame that goes last has half a round trip to go
-        left = self.budget_ns - round_trip // 2 if round_trip else _UNKNOWN_BUDGET_NS
-        held = _Packet(self._next, packet, channel, now + left)
+        held = Packet(self._next, packet, channel, now + self.budget.sending_ns)
         self._next += 1
         self._held[held.seq] = held
         self._dues.append(held)
@@ -420,7 +304,7 @@ class Sender:
             return self._send(held, False, now)
         return None
 
-    def _wait(self, held: _Packet) -> None:
+    def _wait(self, held: Packet) -> None:
         """Put a packet in line for its next round."""
         if not held.settled and not held.waits and not held.last:
             held.waits = True
@@ -453,26 +337,26 @@ class Sender:
                 group.started = waited = True
         return waited
 
-    def _join(self, held: _Packet, fresh: bool, now: int) -> _Group | None:
+    def _join(self, held: Packet, fresh: bool, now: int) -> Group | None:
         """Return the group with which the packet shares this round; None: it needs no redundancy."""
-        rounds = self.rounds_left(held.due_at, now)
+        rounds = self.budget.rounds_in(held.due_at - now)
         if rounds > 1 and self._plan.frames(rounds, _EARLY_GROUP) <= _EARLY_GROUP:
             return None
         held.last = rounds == 1
         key = held.channel, rounds, fresh
         group = self._open.get(key)
         if group is not None and (
-            now + self._owed(group) * self._frame_ns > group.due_at + self.round_trip_ns // 2
+            now + self._owed(group) * self._frame_ns > group.due_at + self.budget.round_trip_ns // 2
             or abs(held.seq - group.members[0].seq) > MAX_SPAN // 2
         ):
             group.started = True
             del self._open[key]
             group = None
         if group is None:
-            group = self._open[key] = _Group(held.channel, rounds)
+            group = self._open[key] = Group(held.channel, rounds)
             self._groups.append(group)
         group.members.append(held)
-        if len(group.members) == (_GROUP if rounds == 1 else _EARLY_GROUP):
+        if len(group.members) == (_LAST_GROUP if rounds == 1 else _EARLY_GROUP):
             group.started = True
             del self._open[key]
         group.due_at = min(group.due_at, held.due_at)
@@ -484,11 +368,11 @@ class Sender:
             group.started = True
         return group
 
-    def _owed(self, group: _Group) -> int:
+    def _owed(self, group: Group) -> int:
         """Return the frames that a group has still to send."""
         return self._plan.frames(group.rounds, len(group.members)) - group.sent
 
-    def _end(self, group: _Group) -> None:
+    def _end(self, group: Group) -> None:
         """Note that all frames of a group are sent."""
         group.ended = True
         self._groups.remove(group)
@@ -504,7 +388,7 @@ class Sender:
 
     # -- frames ------------------------------------------------------------------------------------------------------
 
-    def _send(self, held: _Packet, fresh: bool, now: int) -> Data:
+    def _send(self, held: Packet, fresh: bool, now: int) -> Data:
         group = self._join(held, fresh, now)
         tx = self._transmit(held, group, now)
         base = self._tell_base(held.seq)
@@ -512,8 +396,8 @@ class Sender:
             self._session, held.channel, tx, base, self._patience_ms(), self.heard, held.seq & MASK, held.packet
         )
 
-    def _combine(self, group: _Group, members: list[_Packet], now: int) -> Coded:
-        members.sort(key=_number)
+    def _combine(self, group: Group, members: list[Packet], now: int) -> Coded:
+        members.sort(key=number)
         first, bits = members[0].seq, 0
         for member in members:
             bits |= 1 << member.seq - first
@@ -541,19 +425,19 @@ class Sender:
         tx = self._transmit(None, None, now)
         return Mark(self._session, 0, tx, self._tell_base(), self._patience_ms(), self.heard)
 
-    def _transmit(self, packet: _Packet | None, group: _Group | None, now: int) -> int:
+    def _transmit(self, packet: Packet | None, group: Group | None, now: int) -> int:
         tx = self._next_tx
         self._next_tx = tx + 1
-        self._under_way.append(_Transmission(tx, now, packet, group))
+        self._under_way.append(Transmission(tx, now, packet, group))
         if group is not None:
             group.sent += 1
             group.pending += 1
         return tx & MASK
 
     def _patience_ms(self) -> int:
-        return max(1, min(MAX_PATIENCE_MS, self.budget_ns // MS))
+        return max(1, min(MAX_PATIENCE_MS, self.budget.budget_ns // MS))
 
-    def _tell_base(self, below: int = _NEVER) -> int:
+    def _tell_base(self, below: int = NEVER) -> int:
         """Return the base that a frame tells, at most the number of a packet that it brings."""
         self._told = min(self._base, below)
         return self._told & MASK
@@ -573,7 +457,3 @@ class Sender:
                 self._left = base + 1
             base += 1
         self._base = base
-
-
-def _number(packet: _Packet) -> int:
-    return packet.seq
