@@ -44,6 +44,11 @@ class Budget:
         return self._fixed_ns or round(self._round_trips * self.round_trip_ns)
 
     @property
+    def patience_ns(self) -> int:
+        """How long the peer is to wait for a packet."""
+        return self.budget_ns or _UNKNOWN_BUDGET_NS
+
+    @property
     def sending_ns(self) -> int:
         """How long after its first frame the last frame of a packet may be sent: that takes half a round trip."""
         round_trip = self.round_trip_ns

@@ -38,7 +38,7 @@ def _ones(count: int) -> int:
 
 #: numbers known as received or as missing; not as one constant, which the compiler cannot hold
 _KNOWN_BITS: Final = _ones(MAX_WINDOW + MAX_BITS)
-_FRAME_BITS: Final = _ones(MAX_BITS)
+_FRAME_BITS: Final = _ones(MAX_BITS + 1)
 
 
 class AckLosses:
@@ -70,7 +70,7 @@ class Receiver:
         self._code = code
         self._decoder = Decoder(code)
         self._session = -1
-        #: the newest frame that has come; bit i: so has the i-th before it
+        #: the newest frame that has come; bit i: so has the i-th before it, itself included
         self._newest = -1
         self._frames = 0
         #: nothing below comes any more
@@ -145,7 +145,7 @@ class Receiver:
         reach = min(MAX_BITS, max(MIN_BITS, 2 * (self._top - self._next)))
         bits = (1 << reach) - 1
         return Ack(
-            self._session, count, self._newest & MASK, self._frames & bits, self._top & MASK, self._had >> 1 & bits
+            self._session, count, self._newest & MASK, self._frames >> 1 & bits, self._top & MASK, self._had >> 1 & bits
         )
 
     def next_deadline(self) -> int | None:
@@ -197,12 +197,12 @@ class Receiver:
         """Note that a frame has come; return whether it is the first time."""
         ahead = tx - self._newest
         if ahead > 0:
-            self._frames = (self._frames << 1 | 1) << ahead - 1 & _FRAME_BITS if ahead <= MAX_BITS else 0
+            self._frames = (self._frames << ahead & _FRAME_BITS) | 1 if ahead <= MAX_BITS else 1
             self._newest = tx
             return True
-        if not ahead or -ahead > MAX_BITS:
+        if -ahead > MAX_BITS:
             return False
-        bit = 1 << -ahead - 1
+        bit = 1 << -ahead
         if self._frames & bit:
             return False
         self._frames |= bit
@@ -235,7 +235,8 @@ class Receiver:
         """Note that a number has come; return whether it is the first time."""
         ahead = seq - self._top
         if ahead > 0:
-            self._had = (self._had << ahead & _KNOWN_BITS) | 1
+            # a far jump, of a base, leaves nothing that is asked for
+            self._had = (self._had << ahead & _KNOWN_BITS) | 1 if ahead <= MAX_WINDOW + MAX_BITS else 1
             self._top = seq
             return True
         bit = 1 << -ahead

@@ -318,15 +318,18 @@ class Sender:
 
     def _poll_coded(self, now: int) -> Coded | None:
         """Return the next combination of the group that has waited longest, if its time has come, or None."""
-        for group in self._groups:
+        groups, place = self._groups, 0
+        while place < len(groups):
+            group = groups[place]
             if not group.started:
+                place += 1
                 continue
             if self._owed(group) > 0:
                 members = [member for member in group.members if not member.settled]
                 if members:
                     return self._combine(group, members, now)
+            # takes it out of the list
             self._end(group)
-            return self._poll_coded(now)
         return None
 
     def _start_fresh(self) -> bool:
@@ -347,7 +350,7 @@ class Sender:
         group = self._open.get(key)
         if group is not None and (
             now + self._owed(group) * self._frame_ns > group.due_at + self.budget.round_trip_ns // 2
-            or abs(held.seq - group.members[0].seq) > MAX_SPAN // 2
+            or abs(held.seq - group.members[0].seq) >= MAX_SPAN // 2
         ):
             group.started = True
             del self._open[key]
@@ -435,7 +438,7 @@ class Sender:
         return tx & MASK
 
     def _patience_ms(self) -> int:
-        return max(1, min(MAX_PATIENCE_MS, self.budget.budget_ns // MS))
+        return max(1, min(MAX_PATIENCE_MS, self.budget.patience_ns // MS))
 
     def _tell_base(self, below: int = NEVER) -> int:
         """Return the base that a frame tells, at most the number of a packet that it brings."""

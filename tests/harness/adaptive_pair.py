@@ -52,16 +52,19 @@ class AdaptivePair:
         octets: bool = True,
         seed: int = 1,
         mtu: int = 1500,
+        first: int = 0,
     ) -> None:
         frame_ns = (mtu + CODED_OVERHEAD_BYTES) * 8 * SECOND // rate_bps
         self._made = 0
-        self._seed, self._octets = seed, octets
+        self._seed, self._octets, self._first = seed, octets, first
         self._options = {"round_trips": round_trips, "budget_ns": round(budget_ms * MS), "frame_ns": frame_ns}
         self._loses, self._rate_bps, self._delay_ns = loses, rate_bps, round(delay_ms * MS)
         self.now = 0
         self.ends = [self.make_end(), self.make_end()]
         self.backlog: list[deque[Sized]] = [deque(), deque()]
         self.channel = 0
+        #: the channel of a packet, if it is not `channel`
+        self.channel_of: Callable[[Sized], int] | None = None
         #: packets taken by the link, with the times
         self.taken: list[list[tuple[int, Sized]]] = [[], []]
         self.got: list[list[tuple[int, Sized]]] = [[], []]
@@ -75,11 +78,15 @@ class AdaptivePair:
         self.source: list[Callable[[], Sized] | None] = [None, None]
         self.keep_frames = True
 
-    def make_end(self) -> Adaptive:
-        """Return an end that knows nothing."""
+    def make_end(self, **changed: float) -> Adaptive:
+        """Return an end that knows nothing; `changed` options are its own. Its numbers begin at `first`."""
         self._made += 1
         code = Field() if self._octets else Counting()
-        return Adaptive(**self._options, code=code, rng=Random(self._seed * 100 + self._made), now=self.now)  # type: ignore[arg-type]
+        rng = Random(self._seed * 100 + self._made)
+        end = Adaptive(**{**self._options, **changed}, code=code, rng=rng, now=self.now)  # type: ignore[arg-type]
+        sender = end.sender
+        sender._next = sender._next_tx = sender._base = sender._told = sender._left = self._first
+        return end
 
     def run(self, until_ms: float) -> "AdaptivePair":
         """Go on until then."""
@@ -90,8 +97,7 @@ class AdaptivePair:
             times = [at for link in self.ends if (at := link.next_deadline()) is not None]
             times += [entry[0] for entry in self._air[:1]] + [busy[0] for busy in self._busy if busy]
             at = min(times, default=until)
-            assert at > self.now or self._air, "a deadline that does not go away would spin"
-            if at > until:
+            if at > until or not times:
                 self.now = until
                 return self
             self.now = max(self.now, at)
@@ -104,6 +110,8 @@ class AdaptivePair:
             for link in self.ends:
                 if (due := link.next_deadline()) is not None and due <= self.now:
                     link.handle_deadline(self.now)
+                    due = link.next_deadline()
+                    assert due is None or due > self.now, "a deadline that does not go away would spin"
 
     def _pump(self, end: int) -> None:
         link, busy = self.ends[end], self._busy[end]
@@ -116,7 +124,7 @@ class AdaptivePair:
             if link.wants_packet(self.channel) and (self.backlog[end] or source is not None):
                 packet = self.backlog[end].popleft() if self.backlog[end] else source()  # type: ignore[misc]
                 self.taken[end].append((self.now, packet))
-                link.handle_packet(packet, self.channel)
+                link.handle_packet(packet, self.channel if self.channel_of is None else self.channel_of(packet))
             frame = link.poll_frame(self.now)
             if frame is None:
                 return
