@@ -10,9 +10,10 @@ from typing import Any, Final
 from channel.hop import Arrival
 from common.sides import Host, Side
 from common.units import MS
-from hosts.engine.packets import Deliver
+from hosts.engine.packets import Deliver, taker
 from hosts.engine.stack import Stack
 from hosts.kernel.network import AddressPlan
+from tcpip.segment import IpPacket
 from testbed.errors import FadelabError
 from testbed.model.radio_link import Direction, RadioLink
 from testbed.model.split_station import Splitter
@@ -35,15 +36,22 @@ _LEAD_SPREAD_NS: Final = 1_000 * MS
 
 #: called with the side that a frame was sent on, and the frame with its fate
 OnArrival = Callable[[Side, Arrival[Any]], None]
+#: called with the side that a packet was sent on, and the packet as it leaves the far station
+OnCrossing = Callable[[Side, IpPacket], None]
 
 
 class LinkNetwork:
     """Two hosts and two stations, built to a plan; `stations` are by the side they transmit on."""
 
     def __init__(
-        self, plan: Plan, on_arrival: OnArrival | None = None, traces: Mapping[Side, FrameTrace] | None = None
+        self,
+        plan: Plan,
+        on_arrival: OnArrival | None = None,
+        traces: Mapping[Side, FrameTrace] | None = None,
+        on_crossing: OnCrossing | None = None,
     ) -> None:
         self._seed = seed = plan.seed
+        self._on_crossing = on_crossing
         self._traces = traces or {}
         self.clock = clock = VirtualClock()
         addresses = AddressPlan()
@@ -81,11 +89,21 @@ class LinkNetwork:
             link=link,
             hop=plan.hop.make(plan.hop.buffer_bytes[link.flow_control]),
             queues=plan.make_queues(),
-            deliver=deliver,
+            deliver=deliver if self._on_crossing is None else self._told(self._on_crossing, plan.side, deliver),
             frame_ns=plan.hop.frame_ns,
             trace=self._traces.get(plan.side),
             on_arrival=None if on_arrival is None else lambda arrival: on_arrival(plan.side, arrival),
         )
+
+    def _told(self, tell: OnCrossing, side: Side, deliver: Deliver) -> Deliver:
+        """Return what tells of each packet, and then delivers it."""
+        to = taker(deliver)
+
+        def told(packet: IpPacket) -> None:
+            tell(side, packet)
+            to.take(packet)
+
+        return told
 
     def bring_up(self) -> int:
         """Bring the link up; return the run's time 0, which lies ahead. Raises FadelabError."""

@@ -18,6 +18,7 @@ from hosts.engine.clock import OBSERVER
 from hosts.engine.context import ignore
 from hosts.engine.results import EndReport
 from linklayer.station_counts import Lateness, StationFinal
+from tcpip.segment import IpPacket, Segment
 from telemetry.parquet import ParquetSink
 from telemetry.records import Record
 from telemetry.sinks import Sinks
@@ -106,7 +107,8 @@ class Simulation:
         self._recorder = recorder
         self._traces = traces or {}
         self._epoch = 0
-        self._network = LinkNetwork(plan, None if watch is None else self._on_arrival, self._traces)
+        watched = (None, None) if watch is None else (self._on_arrival, self._on_crossing)
+        self._network = LinkNetwork(plan, watched[0], self._traces, watched[1])
         self._main = plan.main
         #: bits sent on the air over time (s): at the instants the result asks for
         self._sent_bits: dict[Side, list[tuple[float, float]]] = {side: [] for side in SIDES}
@@ -171,6 +173,11 @@ class Simulation:
     def _on_arrival(self, side: Side, arrival: Arrival[Any]) -> None:
         if self._watch is not None:
             self._watch.carried(side, arrival, arrival.arrived_at - self._epoch)
+
+    def _on_crossing(self, side: Side, packet: IpPacket) -> None:
+        if self._watch is not None and isinstance(packet, Segment) and packet.length and packet.timed_at >= 0:
+            now = self._network.clock.now
+            self._watch.crossed(side, now - packet.timed_at, now - self._epoch)
 
     def _ended(self, report: EndReport) -> None:
         """Note the end of a transfer; the last one ends the run, when everything else of its instant is done."""

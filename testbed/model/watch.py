@@ -29,3 +29,6 @@ class Watch:
 
     def carried(self, side: Side, arrival: Arrival[Any], now: int) -> None:
         """A frame has crossed the radio link, or was lost there."""
+
+    def crossed(self, side: Side, delay: int, now: int) -> None:
+        """TCP data sent on this side leave the far station, `delay` ns after they left their host; in `timed` runs."""
