@@ -160,7 +160,7 @@ def plan_for(loss: float, correlation: float, price: float) -> Plan:
     )
 
 
-@lru_cache(maxsize=256)
+@lru_cache(maxsize=64)
 def _plan(loss_steps: int, correlation: float, price_steps: int) -> Plan:
     """Return the plan for a point of the grid."""
     return Plan(1 / (1 + exp(-loss_steps * _LOSS_STEP)), correlation, exp(price_steps * _PRICE_STEP))
@@ -178,7 +178,7 @@ def plan_within(
     return plan_for(plan.loss, plan.correlation, plan.price * dearness)
 
 
-@lru_cache(maxsize=1024)
+@lru_cache(maxsize=16)
 def _cheapest(plan: Plan, rounds: int, missing: int, residual: float) -> Plan:
     """Return the plan with the lowest price that keeps within the residual, at the loss and correlation of `plan`."""
     price = 1.0
