@@ -110,7 +110,8 @@ class Receiver:
         if not base <= top < base + MAX_WINDOW:
             self.refused += 1
             return
-        self._patience_ns = frame.patience_ms * MS
+        # with no patience at all a deadline would be due again at once
+        self._patience_ns = max(1, frame.patience_ms) * MS
         self._count_repeats(frame.heard)
         if not self._note_frame(unwrap(frame.tx, self._newest)):
             self.duplicates += 1

@@ -234,23 +234,22 @@ class Sender:
             return
         for packet in group.members:
             if not packet.settled:
-                if packet.left_behind:
+                if group.rounds == 1:
                     self._give_up(packet)
                 else:
+                    # its last round may have begun, and is judged by itself
                     self._wait(packet)
 
     def _settle_bits(self, top: int, bits: int) -> None:
-        held = self._held.get(top)
-        if held is not None:
+        came = []
+        for seq, held in self._held.items():
+            if seq > top:
+                break
+            behind = top - seq
+            if not behind or bits >> behind - 1 & 1:
+                came.append(held)
+        for held in came:
             self._settle(held)
-        seq = top
-        while bits:
-            skip = (bits & -bits).bit_length()
-            bits >>= skip
-            seq -= skip
-            held = self._held.get(seq)
-            if held is not None:
-                self._settle(held)
 
     def _settle(self, packet: Packet) -> None:
         if not packet.settled:
