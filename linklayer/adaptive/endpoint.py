@@ -30,7 +30,7 @@ class Adaptive(Link):
         self._ack_losses = AckLosses()
 
     def wants_packet(self, channel: int) -> bool:
-        return self.sender.wants_packet
+        return self.sender.wants_packet(channel)
 
     def handle_packet(self, packet: Sized, channel: int) -> None:
         """Take one packet. Raises RuntimeError, and changes nothing, when none is wanted."""

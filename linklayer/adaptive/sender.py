@@ -105,14 +105,16 @@ class Sender:
 
     # -- packets -----------------------------------------------------------------------------------------------------
 
-    @property
-    def wants_packet(self) -> bool:
-        """Whether the next packet may be handed over: one at a time, while the window is open."""
-        return not self._fresh and self._next - self._lowest() < MAX_WINDOW
+    def wants_packet(self, channel: int) -> bool:
+        """Whether a packet may be handed over: one of each channel at a time, while the window is open."""
+        for _, waits in self._fresh:
+            if waits == channel:
+                return False
+        return self._next - self._lowest() < MAX_WINDOW - len(self._fresh)
 
     def handle_packet(self, packet: Sized, channel: int) -> None:
         """Take one packet. Raises RuntimeError, and changes nothing, when none is wanted."""
-        if not self.wants_packet:
+        if not self.wants_packet(channel):
             raise RuntimeError("a packet was handed over that the link did not want")
         self._fresh.append((packet, channel))
 

@@ -236,6 +236,20 @@ def test_sparse_traffic_is_never_held_up_by_a_group(per: float) -> None:
     assert taken[-1] <= 3 * 2 * way + 2 * 6.2
 
 
+def test_a_waiting_packet_does_not_keep_another_channel_out() -> None:
+    link = AdaptivePair(octets=False).ends[0]
+    link.handle_packet(SizedPacket(1), 0)
+    assert not link.wants_packet(0)
+    assert link.wants_packet(1)
+    link.handle_packet(SizedPacket(2, 64), 1)
+    assert not link.wants_packet(1)
+    with pytest.raises(RuntimeError, match="did not want"):
+        link.handle_packet(SizedPacket(3), 1)
+    frames = [cast(Data, link.poll_frame(0)) for _ in range(2)]
+    assert [frame.channel for frame in frames] == [0, 1]
+    assert link.wants_packet(0)
+
+
 def test_a_fast_packet_does_not_wait_behind_a_hole() -> None:
     """Beside a bulk at 30 % loss: what comes by its own first frame takes no longer than without loss."""
     pair = AdaptivePair(bernoulli(0.3, 12))
