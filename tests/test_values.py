@@ -16,7 +16,7 @@ CHANGED = {
     # states of flows and hosts
     "Held", "CachedFlow", "Piece", "Shared", "Context", "_Losses", "_Burst",
     # frames, which are made for every packet
-    "PlainFrame", "Data", "Fec", "Sync", "Ack", "Hello", "Damaged", "Fragment",
+    "PlainFrame", "Data", "Fec", "Sync", "Ack", "Hello", "Damaged", "Fragment", "Coded", "Mark",
 }  # fmt: skip
 
 

@@ -50,9 +50,13 @@ class Budget:
 
     @property
     def sending_ns(self) -> int:
-        """How long after its first frame the last frame of a packet may be sent: that takes half a round trip."""
+        """How long after its first frame the last frame of a packet is of use.
+
+        It arrives half a round trip later, a quarter of one beyond the budget: with less a round that just does not fit
+        would be lost to all packets.
+        """
         round_trip = self.round_trip_ns
-        return self.budget_ns - round_trip // 2 if round_trip else _UNKNOWN_BUDGET_NS
+        return self.budget_ns - round_trip // 4 if round_trip else _UNKNOWN_BUDGET_NS
 
     @property
     def round_ns(self) -> int:
