@@ -45,8 +45,8 @@ class Budget:
 
     @property
     def patience_ns(self) -> int:
-        """How long the peer is to wait for a packet."""
-        return self.budget_ns or _UNKNOWN_BUDGET_NS
+        """How long the peer is to wait for a packet that no frame gives up: the last ones may be late."""
+        return self.budget_ns + self.round_trip_ns or _UNKNOWN_BUDGET_NS
 
     @property
     def sending_ns(self) -> int:

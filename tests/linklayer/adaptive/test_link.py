@@ -207,7 +207,7 @@ def test_each_direction_has_its_own_budget() -> None:
         check(pair, end, acks_come=False)
         told = [frame.patience_ms for at, frame in pair.sent[end] if at > 2000 * MS and not isinstance(frame, Ack)]
         shortest = pair.ends[end].sender.budget.round_trip_ns / MS
-        assert abs(median(told) - round_trips * shortest) <= 4 * round_trips
+        assert abs(median(told) - (round_trips + 1) * shortest) <= 4 * (round_trips + 1)
     # packets of the shorter budget are delivered within it, and half a round trip of a frame's own time
     late = [sorted(delays_ms(pair, end)) for end in (0, 1)]
     assert late[0][len(late[0]) * 99 // 100] < 2 * 75 + 40
@@ -327,7 +327,7 @@ def story(pair: AdaptivePair, end: int) -> list[tuple[Any, ...]]:
     ]
 
 
-@pytest.mark.parametrize("per", [0.1, 0.4])
+@pytest.mark.parametrize("per", [0.2, 0.4])
 def test_octets_and_sizes_give_the_same_frames_at_the_same_times(per: float) -> None:
     pairs = [AdaptivePair(bernoulli(per, 14), octets=octets) for octets in (True, False)]
     for pair in pairs:
