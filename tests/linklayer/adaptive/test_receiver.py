@@ -67,7 +67,7 @@ def test_a_far_jump_of_the_base_costs_no_memory() -> None:
 def test_holes_are_passed_over_when_the_patience_is_over(patience_ms: int) -> None:
     receiver = after(*(data(seq, patience_ms=patience_ms) for seq in (1, 3)))
     assert not receiver.packets
-    times = []
+    times: list[int] = []
     while (at := receiver.next_deadline()) is not None:
         assert at > (times[-1] if times else 0)
         receiver.handle_deadline(at)

@@ -34,13 +34,13 @@ def drain(link: Sender, now: int) -> list[Data | Coded | Mark]:
 def test_the_window_is_bounded() -> None:
     link = sender()
     taken = 0
-    while link.wants_packet and taken <= MAX_WINDOW + 10:
+    while link.wants_packet(0) and taken <= MAX_WINDOW + 10:
         link.handle_packet(b"x", 0)
         drain(link, 0)
         taken += 1
     assert taken == MAX_WINDOW
     link.handle_ack(Ack(SESSION, 0, 0, 0, 0, 0), 50 * MS)
-    assert link.wants_packet
+    assert link.wants_packet(0)
 
 
 def test_an_acknowledgement_of_another_session_tells_nothing() -> None:
@@ -83,7 +83,7 @@ def test_a_last_round_is_not_judged_by_an_earlier_one() -> None:
     assert isinstance(first[0], Data)
     assert any(isinstance(frame, Coded) for frame in first)
     # its time ends before a word has come
-    last = drain(link, 70 * MS)
+    last = drain(link, link.next_deadline() or 0)
     assert isinstance(last[0], Data)
     # of the first round only a combination has come, which tells nothing new of the packet
     link.handle_ack(Ack(SESSION, 0, first[-1].tx, 0, MASK, 0), 72 * MS)
