@@ -172,7 +172,7 @@ class Mark:
 @dataclass(slots=True, init=False)
 class Ack:
     """What has come of the data's `session`: the frames `tx` and, for bit i of `frames`, `tx` - 1 - i; the packets
-    likewise, restored ones included. `top` is -1 modulo 2**32 before the first packet.
+    likewise, restored ones included. `top` is below all that is awaited before the first packet.
 
     `count` numbers the acknowledgements.
     """

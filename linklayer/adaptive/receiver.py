@@ -178,7 +178,8 @@ class Receiver:
         self._session = frame.session
         self._decoder = Decoder(self._code)
         self._base = self._next = frame.base
-        self._top, self._had = frame.base - 1, 0
+        # below all that the sender may wait for: nothing has come
+        self._top, self._had = frame.base - 1 - MAX_WINDOW, 0
         self._newest, self._frames = frame.tx - 1, 0
         self._repeat_at = None
         self._repeat_due = False

@@ -138,7 +138,7 @@ class Sender:
         """Let go of the packets that have come, and judge the frames that went before the newest that has."""
         newest = unwrap(ack.tx, self._next_tx)
         top = unwrap(ack.top, self._next)
-        if ack.session != self._session or not 0 <= newest < self._next_tx or not -1 <= top < self._next:
+        if ack.session != self._session or not 0 <= newest < self._next_tx or top >= self._next:
             self.stale += 1
             return
         self._settle_bits(top, ack.packets)

@@ -344,3 +344,16 @@ def test_octets_and_sizes_give_the_same_frames_at_the_same_times(per: float) -> 
         ]
     kinds = {type(frame) for _, frame in pairs[0].sent[0]}
     assert kinds == {Data, Coded, Ack} | ({Mark} & kinds)
+
+
+def test_the_base_of_the_first_frame_that_comes_acknowledges_nothing() -> None:
+    """All frames of the first packet are lost, in its only round, and a mark behind them comes."""
+
+    def loses(end: int, now: int, frame: Frame) -> bool:
+        return end == 0 and not isinstance(frame, Ack | Mark)
+
+    pair = AdaptivePair(loses, round_trips=1)
+    pair.backlog[0] += numbered(1)
+    pair.run(20_000)
+    assert (len(pair.got[1]), len(pair.given_up[0])) == (0, 1)
+    assert pair.ends[0].counters().useful_bytes == 0

@@ -37,9 +37,9 @@ def test_an_acknowledgement_tells_what_has_come_and_nothing_else() -> None:
     assert receiver.poll_ack(0) is None
 
 
-def test_before_the_first_packet_the_top_is_below_the_base() -> None:
+def test_before_the_first_packet_the_top_is_below_all_that_is_waited_for() -> None:
     ack = ack_of(after(Mark(1, 0, 7, 0, 180, 0)))
-    assert (ack.tx, ack.frames, ack.top, ack.packets) == (7, 0, MASK, 0)
+    assert (ack.tx, ack.frames, ack.top, ack.packets) == (7, 0, MASK - MAX_WINDOW, 0)
 
 
 def test_a_number_too_far_above_the_base_is_refused() -> None:
