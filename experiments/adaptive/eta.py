@@ -2,7 +2,7 @@
 
     python -m experiments.adaptive.eta runs/eta.jsonl [--errors bernoulli ge2 ge20] [--loss 1 5 …] [--budget 2 3 …]
         [--tcp user:sack user:modern] [--link slacp-adaptive arq …] [--seeds 20] [--first-seed 7001] [--workers 1]
-        [--set link.queue.target_ms=60] [--plot FILE.png]
+        [--set link.queue.target_ms=60] [--brief] [--plot FILE.png]
 
 `scenarios/lossy-link.yaml` on tier `model`, one bulk transfer. Runs that the file has already are not made again.
 
@@ -10,8 +10,8 @@ Rules kept
 - Goodput and delays leave out the first `SKIPPED_S` seconds, in which TCP and estimators start. Losses are of the whole
   run.
 - eta is goodput over (1 - loss) * rate * 1448/1524 * bound. The bound is that of Bernoulli losses, at a residual loss
-  of `RESIDUAL` and groups of `GROUP`. For bursts there is none: eta is relative to the same value, and `floor` tells
-  which share of packets no link can deliver in time.
+  of `RESIDUAL` and groups of `GROUP`. For bursts it is a reference and no bound. What is known of them is `floor`: of a
+  flow that does not heed losses, any link misses this share of packets. TCP heeds them, and may miss fewer.
 - A packet's delay is from its leaving the host to its leaving the far station, in order. The LAN's 0.1 ms is in it.
 """
 
@@ -83,7 +83,7 @@ class Cell:
 
     @property
     def floor(self) -> float:
-        """Share of packets of which every possible frame is sent within one burst."""
+        """Share of the packets of a steady flow whose sending time is within one burst."""
         bad_ms = BURSTS[self.errors] * FRAME_MS
         within = math.exp(-max(0.0, self.budget - 1) * ROUND_TRIP_MS / bad_ms) if bad_ms and self.budget else 0.0
         return self.loss / 100 * within
@@ -233,6 +233,37 @@ def lines(rows: Rows) -> Iterator[str]:
     yield from table(headings, (row(cell, runs) for cell, runs in rows.items()))
 
 
+def brief(rows: Rows) -> Iterator[str]:
+    """Yield a table for each loss process: by loss and TCP, and by budget; of links without a budget, by link.
+
+    Entries: eta, residual loss and the 99th percentile of delay in ms; bursts have the floor of the residual loss, too.
+    """
+    for errors in dict.fromkeys(cell.errors for cell in rows):
+        shown = {cell: runs for cell, runs in rows.items() if cell.errors == errors}
+        columns = sorted({(cell.budget == 0, cell.budget, cell.link) for cell in shown})
+        headings = [link if fixed else f"{budget:g} rt" for fixed, budget, link in columns]
+        lines = sorted({(cell.loss, cell.tcp) for cell in shown})
+        seeds = sorted({len(runs) for runs in shown.values()})
+
+        def entry(loss: float, tcp: str, column: tuple[bool, float, str], errors: str = errors) -> str:
+            cell = Cell(link=column[2], tcp=tcp, errors=errors, loss=loss, budget=column[1])
+            runs = rows.get(cell, ())
+            if not runs:
+                return ""
+            figures = statistic([eta(cell, run["figures"]) for run in runs], "median")
+            floor = f" ({cell.floor:.0e})" if cell.floor else ""
+            return f"{figures:.2f}, {medians(runs, 'residual'):.0e}{floor}, {medians(runs, 'p99_ms'):.0f}"
+
+        yield from ("", f"{errors}; runs per cell: {' to '.join(map(str, dict.fromkeys((seeds[0], seeds[-1]))))}", "")
+        yield from table(
+            ["loss", "TCP", *headings],
+            (
+                [f"{loss:g} %", tcp.split(":")[1], *(entry(loss, tcp, column) for column in columns)]
+                for loss, tcp in lines
+            ),
+        )
+
+
 def plot(rows: Rows, losses: Sequence[float], target: Path) -> None:
     """Draw goodput over the 99th percentile of delay: a panel per loss, Bernoulli losses, TCP `user:modern`."""
     figure, axes = subplots(1, len(losses), figsize=(4 * len(losses), 3.8), squeeze=False)
@@ -250,7 +281,7 @@ def plot(rows: Rows, losses: Sequence[float], target: Path) -> None:
             if cell.budget:
                 axis.annotate(f"{cell.budget:g}", point, xytext=(4, -10), textcoords="offset points", fontsize=8)
         axis.axhline((1 - loss / 100) * RATE_BPS * 1448 / 1524 / 1e6, color="grey", linewidth=0.8, linestyle=":")
-        axis.set(xlabel="99 % of delay, ms", xscale="log", ylim=(0, None))
+        axis.set(xlabel="99 % of delay, ms", ylim=(0, None))
         axis.set_title(f"{loss:g} % loss", fontsize=9)
     axes[0][0].set_ylabel("goodput, Mbit/s")
     axes[0][0].legend(frameon=False, fontsize=8)
@@ -273,6 +304,7 @@ def main() -> None:
     parser.add_argument("--first-seed", type=int, default=7001)
     parser.add_argument("--workers", type=int, default=1)
     parser.add_argument("--set", action="append", default=[], dest="settings", metavar="KEY=VALUE")
+    parser.add_argument("--brief", action="store_true", help="the tables of docs/adaptive.md")
     parser.add_argument("--plot", type=Path, metavar="FILE.png")
     arguments = parser.parse_args()
     wanted = list(cells(arguments.link, arguments.tcp, arguments.errors, arguments.loss, arguments.budget))
@@ -287,7 +319,7 @@ def main() -> None:
 
         call_all(measure, tasks, workers=arguments.workers, done=keep)
     rows = collect(arguments.out)
-    print(*lines(rows), sep="\n")
+    print(*(brief(rows) if arguments.brief else lines(rows)), sep="\n")
     if arguments.plot:
         plot(rows, (10, 30, 50), arguments.plot)
 

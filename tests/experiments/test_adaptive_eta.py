@@ -58,4 +58,5 @@ def test_table_has_medians_of_the_runs_in_a_file(tmp_path: Path) -> None:
             figures["goodput_bps"] = goodput
             journal.append({"cell": asdict(CELL), "seed": seed, "figures": figures})
     [row] = list(eta.lines(eta.collect(tmp_path / "eta.jsonl")))[2:]
+    assert list(eta.brief(eta.collect(tmp_path / "eta.jsonl")))[-1] == "| 1 % | sack | 0.80, 0e+00, 0 |"
     assert "| 3 | 0.797 | 0.532 to 0.850 |" in row
