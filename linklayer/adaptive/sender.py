@@ -352,6 +352,7 @@ class Sender:
         if group is not None and (
             now + self._owed(group) * self._frame_ns > group.due_at + self.budget.round_trip_ns // 2
             or abs(held.seq - group.members[0].seq) >= MAX_SPAN // 2
+            or held in group.members
         ):
             group.started = True
             del self._open[key]

@@ -120,11 +120,16 @@ class AdaptivePair:
         while (lost := link.poll_given_up()) is not None:
             self.given_up[end].append(lost)
         while len(busy) < _MAC_FRAMES:
-            source = self.source[end]
-            if link.wants_packet(self.channel) and (self.backlog[end] or source is not None):
-                packet = self.backlog[end].popleft() if self.backlog[end] else source()  # type: ignore[misc]
+            source, backlog = self.source[end], self.backlog[end]
+            if not backlog and source is not None and link.wants_packet(self.channel):
+                backlog.append(source())
+            channel = self.channel
+            if backlog and self.channel_of is not None:
+                channel = self.channel_of(backlog[0])
+            if backlog and link.wants_packet(channel):
+                packet = backlog.popleft()
                 self.taken[end].append((self.now, packet))
-                link.handle_packet(packet, self.channel if self.channel_of is None else self.channel_of(packet))
+                link.handle_packet(packet, channel)
             frame = link.poll_frame(self.now)
             if frame is None:
                 return

@@ -110,3 +110,13 @@ def test_a_last_round_that_is_lost_gives_the_packet_up() -> None:
     # and the peer need not wait for it
     link.handle_packet(b"y", 0)
     assert drain(link, now)[0].base == 1
+
+
+def test_a_packet_is_no_member_of_a_group_twice() -> None:
+    """Its next round may begin while its group still takes members."""
+    link = lossy_sender()
+    link._frame_ns = MS // 10
+    packet = Packet(5, b"x", 0, 110 * MS)
+    groups = [link._join(packet, False, at * MS) for at in (100, 101)]
+    assert groups[0] is not groups[1]
+    assert [len(group.members) for group in groups if group is not None] == [1, 1]
