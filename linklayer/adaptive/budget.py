@@ -91,7 +91,13 @@ class Budget:
             self._shortest = rtt_ns
 
     def handle_fate(self, after_ns: int) -> None:
-        """Take the time between a frame and the knowledge of its fate."""
+        """Take the time between a frame and the knowledge of its fate.
+
+        Before the round trip is known, and in an outage, that is how long nobody answered, and not how long a round is.
+        """
+        after_ns = min(after_ns, 2 * self.round_trip_ns)
+        if not after_ns:
+            return
         if not self._fate_ns:
             self._fate_ns = after_ns
         self._fate_variation_ns += (abs(after_ns - self._fate_ns) - self._fate_variation_ns) // 16

@@ -343,7 +343,8 @@ class Sender:
 
     def _join(self, held: Packet, fresh: bool, now: int) -> Group | None:
         """Return the group with which the packet shares this round; None: it needs no redundancy."""
-        rounds = self.budget.rounds_in(held.due_at - now)
+        left_ns = held.due_at - now
+        rounds = self.budget.rounds_in(left_ns) if left_ns > self._margin_ns else 1
         if rounds > 1 and self._plan.frames(rounds, _EARLY_GROUP) <= _EARLY_GROUP:
             return None
         held.last = rounds == 1
