@@ -22,7 +22,7 @@ from hosts.workloads import Workload
 from hosts.workloads.bulk import Bulk
 from hosts.workloads.onoff_udp import OnOffUdp
 from hosts.workloads.short import Short
-from tcpip.segment import ACK, CWR, ECE, ECT0, NOT_ECT, RST, SYN, Flow, Segment
+from tcpip.segment import ACK, CWR, ECE, ECT0, FIN, NOT_ECT, RST, SYN, Flow, Segment
 from tcpip.wire import emit, parse
 from telemetry.records import FlowRecord, TcpRecord
 from tests.harness.namespaces import interface_counters, tcp_counters
@@ -116,6 +116,16 @@ def dies_with_data(survivors: int) -> Lose:
     return lose
 
 
+def answers_a_repeated_fin(way: Direction, reset: Segment, passed: Sequence[tuple[Direction, Segment]]) -> bool:
+    """Whether a reset is what RFC 9293 has for a FIN sent again to an end that has closed by then (section 3.10.7.1).
+
+    The end that closes last is gone once its own FIN is acknowledged, also where its acknowledgement of the other's FIN
+    was late or lost.
+    """
+    fins = [segment for other, segment in passed if other != way and segment.flags & FIN and segment.ack == reset.seq]
+    return any(first.seq == again.seq and first.flow == again.flow for first, again in pairwise(fins))
+
+
 @by_tcp(("user:sack-ecn", "cubic-ecn"), ("cubic-ecn", "user:sack-ecn"), ("user:sack-ecn", "user:sack-ecn"))
 @pytest.mark.parametrize("loss", [0, LOSS])
 def test_both_ways_intact_with_every_option_agreed(net: Network, pair: Pair, loss: float) -> None:
@@ -141,7 +151,9 @@ def test_both_ways_intact_with_every_option_agreed(net: Network, pair: Pair, los
         if loss or is_ours(sender):
             assert (sent.retransmits > 0) == (loss > 0)
     # nobody found anything that belongs to no connection
-    assert not [segment for _, segment in passed if segment.flags & RST]
+    assert not [
+        segment for way, segment in passed if segment.flags & RST and not answers_a_repeated_fin(way, segment, passed)
+    ]
     for port in (5001, 6001):
         ours = [segment for _, segment in passed if port in (segment.flow.source_port, segment.flow.destination_port)]
         syns = [segment for segment in ours if segment.flags & SYN]

@@ -314,13 +314,20 @@ def test_the_end_of_a_link_gives_up_and_counts_what_is_under_way() -> None:
 # -- octets and sizes ------------------------------------------------------------------------------------------------
 
 
+#: of any frame, but for the payload; compiled classes do not tell them
+FIELDS = (
+    "session", "channel", "tx", "base", "patience_ms", "heard", "seq", "first", "members", "index",
+    "count", "frames", "top", "packets",
+)  # fmt: skip
+
+
 def story(pair: AdaptivePair, end: int) -> list[tuple[Any, ...]]:
     """When which frames left, payloads by their sizes."""
     return [
         (
             at,
             type(frame).__name__,
-            *(getattr(frame, name) for name in type(frame).__slots__ if name != "payload"),
+            *(getattr(frame, name, None) for name in FIELDS),
             len(frame.payload),
         )
         for at, frame in pair.sent[end]
