@@ -177,7 +177,7 @@ def agreement(campaign: Path) -> None:
     if off := [each for each in found if not each.agrees]:
         first = off[0]
         raise DisagreementError(
-            f"{campaign}: {len(off)} of {len(found)} differ by more than the bound, the first: {first.where}: "
+            f"{campaign}: {len(off)} of {len(found)} do not agree within the bound, the first: {first.where}: "
             f"{first.quantity} {first.ours:.4g} with {first.points}, {first.theirs:.4g} with {first.to}"
         )
 

@@ -3,11 +3,12 @@
 Rules kept
 - Medians are compared, over the runs that both points have with the same seeds: the same losses, frame by frame.
 - A score is the smaller median over the larger one: 1 is the same, and which of the two is larger does not matter.
+- Points agree if they do so over all these pairs, and over those without late runs.
 - The bound is the campaign's, and holds for the goodput alone. It is fixed with the plan.
 """
 
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import fmean, median
@@ -72,15 +73,15 @@ class Compared:
     theirs: float
     #: largest difference allowed, as a share of `theirs`; None: no bound
     within: float | None
+    #: the medians over the pairs without late runs; None: there are none
+    on_time: tuple[float, float] | None
     #: of the footnotes that the runs of both need
     marks: str = ""
 
     @property
     def ratio(self) -> float | None:
         """Ours over theirs; None where theirs is 0 alone."""
-        if self.theirs:
-            return self.ours / self.theirs
-        return None if self.ours else 1.0
+        return _ratio(self.ours, self.theirs)
 
     @property
     def score(self) -> float:
@@ -90,8 +91,26 @@ class Compared:
 
     @property
     def agrees(self) -> bool:
-        """Whether they differ by the bound at most; without a bound, always."""
-        return self.within is None or (self.ratio is not None and abs(self.ratio - 1) <= self.within)
+        """Whether they differ by the bound at most, without late runs, too; without a bound, always."""
+        on_time = self.within is None or (self.on_time is not None and self._near(*self.on_time))
+        return on_time and self._near(self.ours, self.theirs)
+
+    @property
+    def verdict(self) -> str:
+        """The outcome in words."""
+        if self.agrees:
+            return "agrees"
+        return "not decided without late runs" if self._near(self.ours, self.theirs) else "differs"
+
+    def _near(self, ours: float, theirs: float) -> bool:
+        ratio = _ratio(ours, theirs)
+        return self.within is None or (ratio is not None and abs(ratio - 1) <= self.within)
+
+
+def _ratio(ours: float, theirs: float) -> float | None:
+    if theirs:
+        return ours / theirs
+    return None if ours else 1.0
 
 
 def compare(campaign: Campaigned) -> list[Compared]:
@@ -108,21 +127,27 @@ def _compared(campaign: Campaigned, wanted: Agreement, point: Point, other: Poin
     seeds = sorted(mine.keys() & yours.keys())
     apart = wanted.points.keys() | wanted.to.keys()
     where = words_of({key: value for key, value in point.settings.items() if key not in apart})
+    late = campaign.late(point) | campaign.late(other)
     for quantity, read in QUANTITIES.items():
-        pairs = [(read(mine[seed]), read(yours[seed])) for seed in seeds]
-        known = [(ours, theirs) for ours, theirs in pairs if ours is not None and theirs is not None]
-        if known:
+        pairs = [(seed, read(mine[seed]), read(yours[seed])) for seed in seeds]
+        known = {seed: (a, b) for seed, a, b in pairs if a is not None and b is not None}
+        if medians := _medians(known.values()):
             yield Compared(
                 where=where,
                 points=words_of(wanted.points),
                 to=words_of(wanted.to),
                 quantity=quantity,
                 n=len(known),
-                ours=median(ours for ours, _ in known),
-                theirs=median(theirs for _, theirs in known),
+                ours=medians[0],
+                theirs=medians[1],
                 within=wanted.within if quantity == _BOUND else None,
+                on_time=_medians([pair for seed, pair in known.items() if seed not in late]),
                 marks=marks(campaign.rows_of(point, other)),
             )
+
+
+def _medians(pairs: Collection[tuple[float, float]]) -> tuple[float, float] | None:
+    return (median(ours for ours, _ in pairs), median(theirs for _, theirs in pairs)) if pairs else None
 
 
 def _folders(campaign: Campaigned, point: Point) -> dict[int, Path]:
@@ -155,7 +180,7 @@ def _row(each: Compared) -> list[str]:
         "" if each.ratio is None else f"{each.ratio:.2f}{each.marks}",
         f"{each.score:.2f}{each.marks}",
         f"{1 - each.within:.2f} to {1 + each.within:.2f}" if each.within is not None else "",
-        f"{'agrees' if each.agrees else 'differs'}{each.marks}" if bounded else "",
+        f"{each.verdict}{each.marks}" if bounded else "",
     ]
 
 

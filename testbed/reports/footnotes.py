@@ -30,7 +30,7 @@ _MARKS: Mapping[Kind, str] = {
     "unknown": "¶",
 }
 _MEANING = {
-    "†": "the machine was late, so that figures may not be the channel's",
+    "†": "the machine was late, so that figures may not be the channel's; an outcome holds without these runs, too",
     "‡": "a transfer did not end, so that its duration is infinite (never) and its goodput that until the cut",
     "§": "runs are left out of the figures",
     "¶": "lateness and cuts are not known",

@@ -6,6 +6,7 @@ Rules kept
   expected share found by chance is `SIGNIFICANT` at most. Equal differences are one test: to repeat a claim, or to
   state it of a metric or of points by other names, changes no p value.
 - A claim is judged once all runs of the plan have ended: who looks after each run finds a difference some time.
+- A difference counts if it is found with all pairs, and at the same level without those of which a run was late.
 - A run that was cut off is longer than one that ended before that cut. Of one that ended after it nothing is known.
 - The intervals of a table have the level at which its differences are found (Benjamini and Yekutieli 2005): a
   difference is found if and only if its interval excludes 0.
@@ -46,6 +47,10 @@ class Campaigned:
         """Return a metric of a point's runs by seed."""
         found = ((run.seed, row.value(metric)) for run, row in self.runs[point.name])
         return {seed: value for seed, value in found if value is not None}
+
+    def late(self, point: Point) -> set[int]:
+        """Return the seeds of a point's runs that were late."""
+        return {run.seed for run, row in self.runs[point.name] if row.on_time is False}
 
     def sample(self, point: Point, metric: str) -> Sample:
         """Return a metric of a point in numbers."""
@@ -95,6 +100,21 @@ def read_campaign(path: Path) -> Campaigned:
 
 
 @dataclass(frozen=True, slots=True)
+class Difference:
+    """A metric at one point minus that at another, seed by seed."""
+
+    #: of all pairs
+    pairs: Paired
+    #: of the pairs without a late run
+    on_time: Paired
+
+    def side(self, alpha: float) -> int | None:
+        """Return 1 where the first point is greater, -1 for the other, 0: not shown; None: late runs decide it."""
+        found, on_time = (side(pairs.interval(alpha)) for pairs in (self.pairs, self.on_time))
+        return found if found in (0, on_time) else None
+
+
+@dataclass(frozen=True, slots=True)
 class Tested:
     """A hypothesis at one pair of points."""
 
@@ -102,7 +122,7 @@ class Tested:
     greater: Point
     than: Point
     #: the metric at `greater` minus that at `than`
-    difference: Paired
+    difference: Difference
     #: two-sided, adjusted; None: no pairs
     p: float | None
     #: 1 - the confidence of the interval, from `level`
@@ -115,16 +135,18 @@ class Tested:
     @property
     def interval(self) -> Interval | NoInterval:
         """The interval of the difference."""
-        return self.difference.interval(self.alpha)
+        return self.difference.pairs.interval(self.alpha)
 
     @property
     def verdict(self) -> str:
         """The outcome in words."""
-        if not self.difference.n:
+        if not self.difference.pairs.n:
             return "no pairs"
         if not self.complete:
             return "not complete"
-        return {1: "holds", 0: "not shown", -1: "the opposite holds"}[side(self.interval)]
+        undecided = f"not decided: {self.difference.on_time.n} pairs without late runs"
+        outcomes = {1: "holds", 0: "not shown", -1: "the opposite holds", None: undecided}
+        return outcomes[self.difference.side(self.alpha)]
 
 
 def judge(campaign: Campaigned) -> list[Tested]:
@@ -134,7 +156,7 @@ def judge(campaign: Campaigned) -> list[Tested]:
         for hypothesis in campaign.plan.campaign.hypotheses
         for greater, than in campaign.plan.pairs(hypothesis.greater, hypothesis.than)
     ]
-    tests = family([pair for *_, pair in found])
+    tests = family([each.pairs for *_, each in found])
     return [
         Tested(*each, p, tests.alpha, campaign.complete, tests.count)
         for each, p in zip(found, tests.adjusted, strict=True)
@@ -168,13 +190,17 @@ def _evidence(pair: Paired) -> str:
     return max(map(repr, ways)) if any(pair.differences) else ""
 
 
-def difference(ours: Campaigned, point: Point, theirs: Campaigned, other: Point, metric: str) -> Paired:
+def difference(ours: Campaigned, point: Point, theirs: Campaigned, other: Point, metric: str) -> Difference:
     """Compare a metric at two points, seed by seed; NaN: a run was cut off before the other one ended."""
     mine, yours = ours.values(point, metric), theirs.values(other, metric)
     unknown = _cut_too_early(ours, point, metric, yours) | _cut_too_early(theirs, other, metric, mine)
-    seeds = sorted(mine.keys() & yours.keys())
-    known = [(math.nan, math.nan) if seed in unknown else (mine[seed], yours[seed]) for seed in seeds]
-    return paired([a for a, _ in known], [b for _, b in known])
+    late = ours.late(point) | theirs.late(other)
+    known = {
+        seed: (math.nan, math.nan) if seed in unknown else (mine[seed], yours[seed])
+        for seed in sorted(mine.keys() & yours.keys())
+    }
+    every, on_time = list(known.values()), [pair for seed, pair in known.items() if seed not in late]
+    return Difference(*(paired([a for a, _ in pairs], [b for _, b in pairs]) for pairs in (every, on_time)))
 
 
 def _cut_too_early(campaign: Campaigned, point: Point, metric: str, others: Mapping[int, float]) -> set[int]:

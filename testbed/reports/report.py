@@ -11,7 +11,7 @@ from testbed.reports import agreement, felt
 from testbed.reports.document import Block, Code, Heading, Paragraph, Picture, Table, markdown, page
 from testbed.reports.figures import figures
 from testbed.reports.footnotes import counted, marked, notes
-from testbed.reports.numbers import SIGNIFICANT, Campaigned, Tested, difference, family, judge, side
+from testbed.reports.numbers import SIGNIFICANT, Campaigned, Tested, difference, family, judge
 from testbed.results.statistics import METHODS, Interval, NoInterval, Paired, Sample, least_n
 
 FIGURES = "figures"
@@ -87,7 +87,7 @@ def _hypotheses(campaign: Campaigned, found: Sequence[Tested]) -> Iterator[Block
             each.than.label,
             each.hypothesis.metric,
             *marked(
-                [each.verdict, *_paired(each.difference, each.interval, each.p)],
+                [each.verdict, *_paired(each.difference.pairs, each.interval, each.p)],
                 campaign.rows_of(each.greater, each.than),
             ),
         ]
@@ -238,15 +238,16 @@ def compared(ours: Campaigned, theirs: Campaigned) -> tuple[Table, list[Paragrap
         for metric in metrics
         for point, other in common
     ]
-    tests = family([pair for *_, pair in found])
+    tests = family([each.pairs for *_, each in found])
     complete = ours.complete and theirs.complete
     rows = []
-    for (point, other, metric, pair), p in zip(found, tests.adjusted, strict=True):
+    for (point, other, metric, apart), p in zip(found, tests.adjusted, strict=True):
         medians = number(ours.sample(point, metric).median), number(theirs.sample(other, metric).median)
-        interval = pair.interval(tests.alpha)
-        mark = {1: "A > B", 0: "", -1: "A < B"}[side(interval)] if complete else "not complete"
+        interval = apart.pairs.interval(tests.alpha)
+        outcomes = {1: "A > B", 0: "", -1: "A < B", None: "not decided"}
+        mark = outcomes[apart.side(tests.alpha)] if complete else "not complete"
         touched = [*ours.rows_of(point), *theirs.rows_of(other)]
-        rows.append([metric, point.label, *marked([*medians, *_paired(pair, interval, p), mark], touched)])
+        rows.append([metric, point.label, *marked([*medians, *_paired(apart.pairs, interval, p), mark], touched)])
     headings = ["metric", "point", "median A", "median B", "pairs", "A - B", _percent(tests.alpha), "p", ""]
     footnotes = notes(
         (f"{name} {point.label}", campaign.rows_of(point))

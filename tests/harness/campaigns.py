@@ -22,6 +22,12 @@ from testbed.sources import sources
 #: files of a campaign's folder that depend on time and place
 _OF_THE_SESSION = {"index.jsonl", "lock", MANIFEST}
 
+#: a claim of the campaign below, and the opposite
+CLAIMS = [
+    {"claim": "slower", "metric": "duration_s", "greater": {"link.scheme": "none"}, "than": {"link.scheme": "slacp"}},
+    {"claim": "faster", "metric": "duration_s", "greater": {"link.scheme": "slacp"}, "than": {"link.scheme": "none"}},
+]
+
 
 def raw_campaign(**changes: Any) -> dict[str, Any]:
     """A campaign of two points and three runs of each, as a file has it."""

@@ -36,8 +36,10 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder / "out"
 
 
-def compared(ours: float, theirs: float, within: float | None = 0.1) -> Compared:
-    return Compared("", "a", "b", "goodput (Mbit/s)", 5, ours, theirs, within)
+def compared(
+    ours: float, theirs: float, within: float | None = 0.1, on_time: tuple[float, float] | None = (1.0, 1.0)
+) -> Compared:
+    return Compared("", "a", "b", "goodput (Mbit/s)", 5, ours, theirs, within, on_time)
 
 
 @pytest.mark.parametrize(
@@ -47,7 +49,22 @@ def compared(ours: float, theirs: float, within: float | None = 0.1) -> Compared
 def test_score_is_the_smaller_over_the_larger(ours: float, theirs: float, score: float, agrees: bool) -> None:
     assert compared(ours, theirs).score == pytest.approx(score)
     assert compared(ours, theirs).agrees is agrees
-    assert compared(ours, theirs, None).agrees
+    assert compared(ours, theirs, None, None).agrees
+
+
+@pytest.mark.parametrize(
+    ("ours", "on_time", "verdict"),
+    [
+        (1.0, (1.09, 1.0), "agrees"),
+        (1.0, (1.2, 1.0), "not decided without late runs"),
+        (1.0, None, "not decided without late runs"),
+        # to be late does not take a difference away
+        (1.2, (1.0, 1.0), "differs"),
+    ],
+)
+def test_late_runs_alone_make_no_agreement(ours: float, on_time: tuple[float, float] | None, verdict: str) -> None:
+    assert compared(ours, 1.0, on_time=on_time).verdict == verdict
+    assert compared(ours, 1.0, on_time=on_time).agrees is (verdict == "agrees")
 
 
 @slow
@@ -63,6 +80,7 @@ def test_points_are_compared_with_those_that_differ_in_these_settings_alone(made
     assert {each.n for each in found} == {3}
     campaign = read_campaign(made)
     first = campaign.plan.having({"link.scheme": "none", "tcp": "reno"})[0]
+    assert all(each.on_time == (each.ours, each.theirs) for each in found)
     assert goodputs[0].ours == pytest.approx((campaign.sample(first, "goodput_bps").median or 0) / 1e6)
     quantities = {each.quantity: each for each in found if each.where == "scheme=slacp" and each.to == "tcp=newreno"}
     assert len(quantities) == 5
@@ -85,7 +103,7 @@ def test_command_fails_beyond_the_bound_and_report_has_the_section(
 ) -> None:
     assert app.main(["report", "agreement", str(made)]) == 2
     out, err = capsys.readouterr()
-    assert "differ by more than the bound, the first: scheme=none: goodput (Mbit/s)" in err
+    assert "do not agree within the bound, the first: scheme=none: goodput (Mbit/s)" in err
     assert "The goodput agrees at " in out
     heading, *tables, words = blocks(read_campaign(made))
     assert heading == Heading(2, "Agreement")

@@ -112,8 +112,9 @@ def test_hypotheses_use_ranks_of_transfers_that_never_end(made: Path, tmp_path: 
     cells = line(text, "never ends")
     assert cells[4:8] == ["holds‡", "8‡", "infinite‡", "infinite to infinite‡"]
     assert all(cell.endswith("†") for cell in line(text, "is late")[4:])
+    assert line(text, "is late")[4] == "not decided: 0 pairs without late runs†"
     assert line(text, "cannot be told")[4:6] == ["no pairs§", "0§"]
-    assert late.difference.n == 8
+    assert (late.difference.pairs.n, late.difference.on_time.n) == (8, 0)
 
 
 def test_comparison_marks_what_either_campaign_touches(made: Path, capsys: Capture) -> None:
