@@ -16,7 +16,7 @@ from flask import Blueprint, Response, request, send_file
 from dashboard import compare, exports, plots, shapes, stream
 from dashboard.auth import Guard, Refused
 from dashboard.campaigns import campaigns
-from dashboard.charts import CHARTS
+from dashboard.charts import CHARTS, Line
 from dashboard.control import ControlError, RunRequest, RunStarter
 from dashboard.hub import RETENTION_S, Hub
 from dashboard.runs import Runs
@@ -97,7 +97,7 @@ def make_api(config: "DashboardConfig", guard: Guard, streams: Streams) -> Bluep
     def charts() -> list[Answer]:
         return [
             {name: getattr(chart, name) for name in ("title", "unit", "scale", "description")}
-            | {"key": chart.name, "lines": [{"suffix": line.suffix, "short": line.short} for line in chart.lines]}
+            | {"key": chart.name, "lines": [_line(line) for line in chart.lines]}
             for chart in CHARTS
         ]
 
@@ -264,6 +264,10 @@ def _wanted() -> Wanted:
         sort=sort,
         page=int(page),
     )
+
+
+def _line(line: Line) -> Answer:
+    return {"suffix": line.suffix, "short": line.short, "band": line.band}
 
 
 def _number(name: str, default: float) -> float:

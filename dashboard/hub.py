@@ -80,6 +80,8 @@ class Feed:
         #: under the lock
         self._curves = Curves(_POINTS)
         self._records: dict[type[Record], deque[Record]] = {kind: deque(maxlen=_RECORDS) for kind in RECORD_TYPES}
+        #: the kinds of records so far; replaced, never changed
+        self._kinds: frozenset[type[Record]] = frozenset()
         self._described: tuple[float, list[dict[str, Any]]] = -math.inf, []
         self._views: dict[str, PhyView] = {}
         self._epoch_ns: int | None = None
@@ -134,7 +136,7 @@ class Feed:
             "live": self.live,
             "ended": self._ended,
             "controlled": self.controls is not None and self.live,
-            "charts": list(offered(radio=self.info.radio)),
+            "charts": list(offered(self._kinds, radio=self.info.radio)),
         }
 
     def describe_controls(self, *, fresh: bool = False) -> list[dict[str, Any]]:
@@ -176,6 +178,8 @@ class Feed:
         records = [self._inbox.popleft() for _ in range(len(self._inbox))]
         for record in records:
             self._records[type(record)].append(record)
+        if not self._kinds.issuperset(kinds := {type(record) for record in records}):
+            self._kinds |= kinds
         self._curves.take(records)
 
 

@@ -90,19 +90,26 @@ def _draw_chart(axis: "Axes", chart: Chart, runs: Sequence[Drawn]) -> None:
         main, other = _directions(runs[0].picture)
         found = [(run, curve) for run, curve in found if curve.source != other]
         title += f" ({main})"
+    bounds = [(run, curve) for run, curve in found if chart.lines[curve.line].band]
+    found = [one for one in found if one not in bounds]
     labels = list(dict.fromkeys(curve.label for _, curve in found))
     unit, factor = _readable(chart.unit, [curve for _, curve in found])
     for run, curve in found:
-        times, values = thin(curve.times, curve.values)
         line = labels.index(curve.label)
+        times, values = thin(curve.times, curve.values)
+        colour = _COLOURS[(runs.index(run) if several else line) % len(_COLOURS)]
         axis.plot(
             times,
             [value / factor for value in values],
-            color=_COLOURS[(runs.index(run) if several else line) % len(_COLOURS)],
+            color=colour,
             linestyle=_STROKES[(line if several else line // len(_COLOURS)) % len(_STROKES)],
             label=f"{run.label}: {curve.label}" if several else curve.label,
             zorder=3 - 0.1 * line,
         )
+        band = [bound for owner, bound in bounds if owner is run and bound.source == curve.source and not curve.line]
+        if len(band) == 2:
+            lower, upper = ([value / factor for value in bound.values] for bound in band)
+            axis.fill_between(band[0].times, lower, upper, color=colour, alpha=0.2, linewidth=0)
     axis.set_title(title)
     axis.set_ylabel(unit)
     if chart.scale == "zero":

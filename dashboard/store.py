@@ -12,7 +12,7 @@ import json
 import os
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from contextlib import suppress
 from dataclasses import asdict, dataclass, fields
 from datetime import datetime
@@ -24,7 +24,7 @@ import yaml
 from dashboard.charts import offered
 from dashboard.curves import Curves, Picture
 from dashboard.hub import NAME, RunInfo
-from telemetry.records import RECORD_TYPES, Record
+from telemetry.records import RECORD_TYPES, PhyRecord, Record
 
 #: the columns for sorting and for filters of the list
 FACETS = ("tier", "scheme", "scenario", "tcp")
@@ -141,7 +141,7 @@ class Store:
         row = _row(path)
         manifest, summary = _tolerant(path / "manifest.json"), _tolerant(path / "summary.json")
         return {
-            "info": _info(row, manifest, summary, radio=_exists(path / "phy.parquet")),
+            "info": _info(row, manifest, summary, _recorded(path)),
             "manifest": manifest,
             "summary": summary,
             "scenario": _text_of(path / "scenario.yaml"),
@@ -205,6 +205,11 @@ def _fitting(rows: Sequence[Row], wanted: Wanted) -> list[Row]:
     known = [row for row in fitting if getattr(row, column) is not None]
     known.sort(key=lambda row: getattr(row, column), reverse=descending)
     return known + [row for row in fitting if getattr(row, column) is None]
+
+
+def _recorded(path: Path) -> Set[type[Record]]:
+    """Return the kinds of records that a run has."""
+    return {kind for kind in RECORD_TYPES if _exists(path / f"{kind.measurement}.parquet")}
 
 
 def _is_run(path: Path) -> bool:
@@ -285,18 +290,19 @@ _KINDS: dict[str, Any] = {
 
 
 def _info(
-    row: Row, manifest: Mapping[str, Any] | None, summary: Mapping[str, Any] | None, *, radio: bool
+    row: Row, manifest: Mapping[str, Any] | None, summary: Mapping[str, Any] | None, recorded: Set[type[Record]]
 ) -> dict[str, Any]:
     """Return the run's properties and state (RunInfo in README.md)."""
     title = f"{row.scenario or row.name}, {row.scheme or 'scheme not known'}"
     scenario, scheme, tier, tcp = (tag or "" for tag in (row.scenario, row.scheme, row.tier, row.tcp))
+    radio = PhyRecord in recorded
     info = RunInfo(row.name, title, scenario, scheme, tier, tcp, row.seed, radio)
     return asdict(info) | {
         "epoch_ns": _epoch_ns(manifest or {}),
         "live": False,
         "ended": {"error": row.problem or None, "summary": summary},
         "controlled": False,
-        "charts": list(offered(radio=radio)),
+        "charts": list(offered(recorded, radio=radio)),
     }
 
 

@@ -65,6 +65,32 @@ class LinkCounters:
         return LinkCounters(*(getattr(self, f.name) + getattr(other, f.name) for f in fields(LinkCounters)))
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Beliefs:
+    """What one end believes of the losses in its direction, and does about them; counts are since it was made."""
+
+    #: share of frames that are lost, and the bounds between which it is believed to be
+    loss: float
+    loss_low: float
+    loss_high: float
+    #: correlation of the losses of two frames that follow each other
+    burst_correlation: float
+    #: rounds that a new packet has
+    rounds_planned: int
+    #: how long a packet may be under way; None: not known yet
+    budget_ms: float | None
+    #: packets sent for the first time, and the rounds that they have begun
+    packets: int
+    rounds: int
+    #: frames with packets or combinations of them
+    frames: int
+    #: packets whose fate is known: delivered (some of them in time) or missed
+    settled: int
+    delivered: int
+    in_time: int
+    missed: int
+
+
 @mypyc_attr(allow_interpreted_subclasses=True)
 class Link(ABC):
     """One end of a link. This class has no timers and reports no losses; a scheme's endpoint overrides that."""
@@ -114,6 +140,10 @@ class Link(ABC):
     @abstractmethod
     def counters(self) -> LinkCounters:
         """Return the counters so far."""
+
+    def beliefs(self) -> Beliefs | None:
+        """Return what this end believes of its direction now; None: it has no beliefs."""
+        return None
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from linklayer.link import LinkCounters
+from linklayer.link import Beliefs, LinkCounters
 
 
 @dataclass(slots=True, kw_only=True)
@@ -47,6 +47,8 @@ class StationReport:
     #: packet bytes that the far side acknowledged; without ARQ, that were sent
     goodput_bps: float
     counts: StationCounts
+    #: of the link in use; None: it has none
+    beliefs: Beliefs | None = None
 
 
 @dataclass(slots=True)

@@ -86,6 +86,42 @@ class LinkRecord:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class BeliefRecord:
+    """What a link believes of the losses in one direction, and does about them; only of schemes that have beliefs.
+
+    Counters count since the sending station began to use the scheme.
+    """
+
+    measurement: ClassVar[str] = "belief"
+    tags: ClassVar[tuple[str, ...]] = ("link",)
+
+    time_ns: int
+    link: str
+    #: share of frames that are lost, and the bounds between which it is believed to be
+    loss: float
+    loss_low: float
+    loss_high: float
+    #: correlation of the losses of two frames that follow each other: 0 where losses are independent
+    burst_correlation: float
+    #: rounds that a new packet has
+    rounds_planned: int
+    #: how long a packet may be under way, from its first frame on; None: not known yet
+    budget_ms: float | None
+    #: packets sent for the first time, and the rounds that they have begun
+    packets: int
+    rounds: int
+    #: frames with packets or combinations of them
+    frames: int
+    #: packets whose fate the sender knows: delivered or missed
+    settled: int
+    delivered: int
+    #: those of the delivered that came within the budget, to within the time of a frame
+    in_time: int
+    #: packets that were given up
+    missed: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class PhyRecord:
     """The physical layer of one receiver, averaged over the interval since its previous record."""
 
@@ -170,12 +206,13 @@ class ControlRecord:
             return self.value
 
 
-Record = TcpRecord | FlowRecord | LinkRecord | PhyRecord | AccessRecord | StationRecord | ControlRecord
+Record = TcpRecord | FlowRecord | LinkRecord | BeliefRecord | PhyRecord | AccessRecord | StationRecord | ControlRecord
 #: a run folder has a file for each type with records
 RECORD_TYPES: tuple[type[Record], ...] = (
     TcpRecord,
     FlowRecord,
     LinkRecord,
+    BeliefRecord,
     PhyRecord,
     AccessRecord,
     StationRecord,

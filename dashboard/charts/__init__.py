@@ -13,12 +13,13 @@ records alone, so a stream and a file give the same numbers; None means no value
 """
 
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Container
 from dataclasses import dataclass
+from math import inf
 from typing import Any, Final, Literal
 
 from common.registry import Registry
-from telemetry.records import PhyRecord, Record
+from telemetry.records import FlowRecord, LinkRecord, PhyRecord, Record, TcpRecord
 
 WINDOW_S = 1.0
 #: least time between two points of a line over all sources
@@ -72,6 +73,18 @@ class Rate:
 
 
 @dataclass(frozen=True, slots=True)
+class Ratio:
+    """The growth of one counter for each of another."""
+
+    counter: str
+    of: str
+
+    def start(self) -> Step:
+        """Begin a line."""
+        return _quotient(self.counter, self.of, 1.0)
+
+
+@dataclass(frozen=True, slots=True)
 class Share:
     """The growth of one counter in percent of that of another."""
 
@@ -80,17 +93,8 @@ class Share:
 
     def start(self) -> Step:
         """Begin a line."""
-        window = _Window()
-
-        def step(time_s: float, record: Any) -> float | None:
-            part, whole = getattr(record, self.counter), getattr(record, self.of)
-            if part is None or whole is None:
-                return None
-            _, parts, wholes = window.grow(time_s, part, whole)
-            # lost packets may have been sent before the window
-            return min(100.0 * parts / wholes, 100.0) if wholes > 0 else None
-
-        return step
+        # lost packets may have been sent before the window
+        return _quotient(self.counter, self.of, 100.0, 100.0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,7 +147,7 @@ class TotalRate:
         return step
 
 
-Figure = Value | Rate | Share | Percentile | TotalRate
+Figure = Value | Rate | Ratio | Share | Percentile | TotalRate
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,6 +161,8 @@ class Line:
     figure: Figure
     #: the page's text in place of the suffix, or for a single source; empty: suffix or source
     short: str = ""
+    #: whether it bounds a band around the chart's first line; two lines do, the lower one first
+    band: bool = False
 
     def label(self, source: str) -> str:
         """Return the label of the line of a source."""
@@ -196,6 +202,20 @@ class _Window:
         return time_s - first_s, one - first_one, other - first_other
 
 
+def _quotient(counter: str, of: str, factor: float, most: float = inf) -> Step:
+    """Return the step of a line: the growth of one counter over that of another, times `factor`, at most `most`."""
+    window = _Window()
+
+    def step(time_s: float, record: Any) -> float | None:
+        part, whole = getattr(record, counter), getattr(record, of)
+        if part is None or whole is None:
+            return None
+        _, parts, wholes = window.grow(time_s, part, whole)
+        return min(factor * parts / wholes, most) if wholes > 0 else None
+
+    return step
+
+
 def source_of(record: Record) -> tuple[str, ...]:
     """Return the source of a record: the values of its tags."""
     return tuple(getattr(record, tag) for tag in record.tags)
@@ -216,6 +236,14 @@ CHARTS: Final = tuple(
 )
 
 
-def offered(*, radio: bool) -> tuple[str, ...]:
-    """Return the names of the page's charts that a run with or without radios can fill."""
-    return tuple(chart.name for chart in CHARTS if radio or any(line.record is not PhyRecord for line in chart.lines))
+#: what every run records
+_ALWAYS: Final = frozenset({LinkRecord, TcpRecord, FlowRecord})
+
+
+def offered(recorded: Container[type[Record]], *, radio: bool) -> tuple[str, ...]:
+    """Return the names of the page's charts that a run can fill: one with radios or without, and with such records."""
+
+    def fills(kind: type[Record]) -> bool:
+        return kind in _ALWAYS or (radio and kind is PhyRecord) or kind in recorded
+
+    return tuple(chart.name for chart in CHARTS if any(fills(line.record) for line in chart.lines))

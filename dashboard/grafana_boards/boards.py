@@ -19,7 +19,7 @@ from dashboard.grafana_boards.panels import (
     table_of_runs,
 )
 from dashboard.grafana_boards.provisioning import DASHBOARDS, DATASOURCES
-from telemetry.records import AccessRecord, FlowRecord, LinkRecord, PhyRecord, StationRecord, TcpRecord
+from telemetry.records import AccessRecord, BeliefRecord, FlowRecord, LinkRecord, PhyRecord, StationRecord, TcpRecord
 
 #: the boards of one run, by uid
 OF_RUN = {
@@ -33,6 +33,7 @@ OF_RUN = {
 #: where a chart is that no row names, by the records of its first line
 _FURTHER = {
     LinkRecord: "link",
+    BeliefRecord: "link",
     TcpRecord: "tcp",
     FlowRecord: "tcp",
     PhyRecord: "radio",
@@ -122,6 +123,10 @@ def _link() -> list[Row]:
         ("On the air", [*charts("throughput", "link-goodput", "frames")]),
         ("Losses and repairs", [*charts("per", "fec")]),
         ("Packets", [*charts("packets", "queue")]),
+        (
+            "Beliefs of links that tune themselves",
+            [*charts("believed-loss", "burst-correlation", "redundancy", "budget-met", "missed", "budget")],
+        ),
         ("State", [*_link_states()]),
     ]
 

@@ -6,8 +6,8 @@ Rules
 - A rate is the rises from record to record in an interval, over the times between these records: so it is the mean of
   the records' rates, each weighted by its time. The rise of a counter's last value from interval to interval would sag
   in the one that is not over yet, and a plain mean would count a record that came soon after another like any other.
-- A share is that of all records in an interval, and has no value where they count fewer than `FEW`: one packet of two
-  is no loss of 50 %, and would flatten the scale for all others.
+- A share or a ratio is that of all records in an interval, each weighted by its counts, and has no value where they
+  count fewer than `FEW`: one packet of two is no loss of 50 %, and would flatten the scale for all others.
 - An interval without a record is null, so that lines break and bars end where the run does.
 - Only what InfluxDB 1.6, 2 and 3 have in common is used (a test has the list).
 """
@@ -15,7 +15,7 @@ Rules
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
-from dashboard.charts import Figure, Line, Percentile, Rate, Share, TotalRate, Value
+from dashboard.charts import Figure, Line, Percentile, Rate, Ratio, Share, TotalRate, Value
 from telemetry.records import DatabaseRecord, RunRecord
 
 #: the data source's uid, by which boards know it
@@ -103,6 +103,10 @@ def _total_rate(figure: TotalRate, record: type[DatabaseRecord], scope: Scope, f
 
 
 def _share(figure: Share, record: type[DatabaseRecord], scope: Scope, factor: float) -> str:
+    return _ratio(Ratio(figure.counter, figure.of), record, scope, 100 * factor)
+
+
+def _ratio(figure: Ratio, record: type[DatabaseRecord], scope: Scope, factor: float) -> str:
     by = scope.by(record.tags)
     rises = ", ".join(
         f'non_negative_difference("{counter}") AS "{name}"'
@@ -111,7 +115,7 @@ def _share(figure: Share, record: type[DatabaseRecord], scope: Scope, factor: fl
     records = f'SELECT {rises} FROM "{record.measurement}" WHERE {scope.conditions()} GROUP BY {by}'
     sums = f'SELECT sum("part") AS "part", sum("whole") AS "whole" FROM ({records}){scope.group(record.tags)}'
     # by a float first: in a subquery, InfluxDB 1.6 takes the quotient of two integers for one, and cuts it off
-    share = f'{100 * factor:.1f} * "part" / "whole"'
+    share = f'{factor:.1f} * "part" / "whole"'
     shares = f'SELECT {share} AS "share" FROM ({sums}) WHERE "whole" >= {FEW} GROUP BY {by}'
     return f'SELECT last("share") FROM ({shares}){scope.group(record.tags)}'
 
@@ -120,6 +124,7 @@ _COMPILERS: dict[type[Figure], Callable[..., str]] = {
     Value: _value,
     Percentile: _percentile,
     Rate: _rate,
+    Ratio: _ratio,
     Share: _share,
     TotalRate: _total_rate,
 }

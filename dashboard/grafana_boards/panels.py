@@ -32,6 +32,7 @@ _UNITS: Mapping[str, tuple[str, float, int]] = {
     "Hz": ("suffix:Hz", 1.0, 0),
     "%": ("suffix:%", 1.0, 2),
     "1/s": ("suffix:/s", 1.0, 1),
+    "per packet": ("suffix: per packet", 1.0, 2),
     "timeouts": ("suffix:timeouts", 1.0, 0),
 }
 
@@ -53,6 +54,9 @@ _COLOURS = {
     "EVM": "orange",
     "at the receiver": "orange",
     "with the model's": "red",
+    "rounds": "orange",
+    "planned": "green",
+    "missed": "red",
 }
 #: of states that are names
 _STATE_COLOURS = (
@@ -104,7 +108,8 @@ def _chart(
         targets.append(target(_REFS[number], query(line, scope, factor), alias))
         if direction is not None and not scope.tags:
             colour = _COLOURS.get(line.suffix, _MAIN[direction])
-            overrides.append(_override("byName", name, color={"mode": "fixed", "fixedColor": colour}))
+            bounds = _band(lines, number) if line.band else {}
+            overrides.append(_override("byName", name, color={"mode": "fixed", "fixedColor": colour}, **bounds))
         elif line.suffix and number:
             overrides.append(_override("byRegexp", f"/ {line.suffix}$/", **{"custom.lineStyle": _DASHES}))
     custom = {
@@ -135,6 +140,13 @@ def _chart(
         "tooltip": {"mode": "multi", "sort": "none"},
     }
     return panel
+
+
+def _band(lines: Sequence[Line], number: int) -> dict[str, Any]:
+    """Return the properties of a bound; the upper one fills the band."""
+    thin = {"custom.lineWidth": 0, "custom.showPoints": "never"}
+    lower = lines[number - 1]
+    return thin | ({"custom.fillBelowTo": lower.suffix, "custom.fillOpacity": 20} if lower.band else {})
 
 
 _DASHES = {"fill": "dash", "dash": [8, 6]}

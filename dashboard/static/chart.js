@@ -6,11 +6,11 @@
 import { Axes } from "./axes.js";
 import { el, mark, put, svg } from "./dom.js";
 import { clock, digits, prefixed } from "./format.js";
-import { inDirection, ordered, shortened } from "./labels.js";
-import { drawNotes, drawRug } from "./marks.js";
+import { inDirection, isBound, ordered, shortened } from "./labels.js";
+import { drawBand, drawNotes, drawRug } from "./marks.js";
 import { rowsOf, stepFor } from "./rows.js";
 import { niceRange, ticks, timeTicks } from "./scales.js";
-import { lineStyle, onTheme, palette, projector } from "./theme.js";
+import { boundStyle, lineStyle, onTheme, palette, projector } from "./theme.js";
 
 /** charts on which losses explain what is seen */
 const WITH_RUG = ["goodput", "cwnd"];
@@ -25,6 +25,7 @@ Dygraph.PLUGINS = [Axes, ...Dygraph.PLUGINS.filter((plugin) => plugin !== Legend
 export class Chart {
   #runs = [];
   #lines = [];
+  #rows = [];
   #hidden = new Set();
   #graph = null;
   #visible = false;
@@ -121,14 +122,21 @@ export class Chart {
     this.#lines = this.#runs.flatMap(({ slot, data }) => {
       const labels = this.#labels(data);
       const names = shortened(this.spec.key, labels);
-      return labels.map((label, index) => ({
-        key: `${slot} ${label}`,
-        slot,
-        label,
-        name: names[index],
-        series: data.series(this.spec.key, label),
-        style: lineStyle(slot, index),
-      }));
+      let own = -1;
+      return labels.map((label, index) => {
+        const bound = isBound(label);
+        if (!bound) own++;
+        const style = lineStyle(slot, own);
+        return {
+          key: `${slot} ${label}`,
+          slot,
+          label,
+          name: names[index],
+          series: data.series(this.spec.key, label),
+          bound,
+          style: bound ? boundStyle(style) : style,
+        };
+      });
     });
     this.#range = null;
     this.#graph?.destroy();
@@ -216,6 +224,7 @@ export class Chart {
     this.empty.hidden = rows.length > 0;
     if (!rows.length || width < 80) return;
     const [bottom, top] = this.#valueRange(rows, low);
+    this.#rows = rows;
     // a little room, so that the label of the topmost tick has its place
     const options = { file: rows, dateWindow: [low, high], valueRange: [bottom, top + 0.02 * (top - bottom)] };
     if (this.#graph) this.#graph.updateOptions(options);
@@ -256,8 +265,22 @@ export class Chart {
   #underlay(context, area, graph) {
     const toX = (time) => graph.toDomXCoord(time);
     const [low, high] = graph.xAxisRange();
+    this.#drawBands(context, area, graph);
     drawNotes(context, area, toX, this.#runs, low, high);
     if (WITH_RUG.includes(this.spec.key)) drawRug(context, area, toX, this.#runs, low, high);
+  }
+
+  /** Fill the bands: a lower bound and the upper one behind it. */
+  #drawBands(context, area, graph) {
+    const toPoint = ([time, value]) => [graph.toDomXCoord(time), graph.toDomYCoord(value)];
+    const points = (index) =>
+      this.#rows.map((row) => [row[0], row[index + 1]]).filter(([, value]) => Number.isFinite(value));
+    const lines = this.shownLines;
+    for (let i = 1; i < lines.length; i++) {
+      if (!lines[i - 1].bound || !lines[i].bound) continue;
+      drawBand(context, area, toPoint, lines[i].style.colour, points(i - 1), points(i));
+      i++;
+    }
   }
 
   /** The vertical range in round numbers; it shrinks only when it has been too large for a while. */

@@ -3,7 +3,7 @@
 import { runPath } from "./api.js";
 import { el } from "./dom.js";
 
-const MEASUREMENTS = ["tcp", "flow", "link", "phy", "control"];
+const MEASUREMENTS = ["tcp", "flow", "link", "belief", "phy", "control"];
 const IMAGES = ["png", "svg", "pdf"];
 
 /** Rows of links for runs [{slot, name, files}]; without `files`, to every measurement. */

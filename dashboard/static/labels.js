@@ -1,6 +1,8 @@
 // The names of lines on the page. The server's labels are "SOURCE SUFFIX" (charts/), as in "up FEC frames"; a
 // chart says no more than tells its lines apart, and has the whole label at hand.
 
+/** suffixes of the lines that bound a band, the lower one first */
+const BOUNDS = [];
 /** suffix -> the page's words for it, in the order of lines */
 const SHORT = new Map();
 /** chart -> words for the line without a suffix, where there is only one source */
@@ -9,10 +11,16 @@ const MAIN = new Map();
 /** Take the words of all charts from what /api/charts says. */
 export function learn(specs) {
   for (const { key, lines } of specs)
-    for (const { suffix, short } of lines) {
+    for (const { suffix, short, band } of lines) {
+      if (band) BOUNDS.push(suffix);
       if (suffix) SHORT.set(suffix, short || suffix);
       else if (short) MAIN.set(key, short);
     }
+}
+
+/** Whether a line bounds a band. */
+export function isBound(label) {
+  return BOUNDS.includes(parsed(label).suffix);
 }
 
 const LINKS = ["up", "down"];

@@ -87,6 +87,19 @@ export function drawNotes(context, area, toX, runs, low, high) {
   context.restore();
 }
 
+/** The area between the bounds of a band: [time, value] of the lower one and of the upper one. */
+export function drawBand(context, area, toPoint, colour, lower, upper) {
+  context.save();
+  clip(context, area);
+  context.globalAlpha = 0.2;
+  context.fillStyle = colour;
+  context.beginPath();
+  for (const point of [...upper, ...lower.reverse()]) context.lineTo(...toPoint(point));
+  context.closePath();
+  context.fill();
+  context.restore();
+}
+
 /** The index of the first entry at or after a time. */
 export function firstFrom(list, time) {
   let low = 0;

@@ -8,7 +8,8 @@ const TIME_STEPS = [0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 30, 60, 120, 300, 600, 1200,
 export function niceRange(smallest, largest, { scale, unit }) {
   if (scale === "free") {
     const low = 5 * Math.floor((smallest - 1) / 5);
-    return [low, Math.max(low + 10, 5 * Math.ceil((largest + 1) / 5))];
+    const high = Math.max(low + 10, 5 * Math.ceil((largest + 1) / 5));
+    return [low, unit === "%" && largest <= 100 ? Math.min(high, 100) : high];
   }
   return [0, niceAbove(largest * 1.05, unit)];
 }

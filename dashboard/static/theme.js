@@ -48,6 +48,11 @@ export function palette() {
   return cached;
 }
 
+/** The bounds of a band are thin and have the colour of the line within. */
+export function boundStyle(style) {
+  return { ...style, dash: null, width: style.width / 3 };
+}
+
 /** Lines of run A are cool, those of run B warm; within a run colour and dashes tell series apart. */
 export function lineStyle(slot, index) {
   const colours = palette();

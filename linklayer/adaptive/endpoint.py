@@ -3,11 +3,12 @@
 from collections.abc import Sized
 from random import Random
 
+from common.units import MS
 from linklayer.adaptive.code import Code
 from linklayer.adaptive.frames import SESSIONS, Ack, Frame
 from linklayer.adaptive.receiver import AckLosses, Receiver
 from linklayer.adaptive.sender import Sender
-from linklayer.link import Link, LinkCounters
+from linklayer.link import Beliefs, Link, LinkCounters
 
 
 class Adaptive(Link):
@@ -84,4 +85,23 @@ class Adaptive(Link):
             duplicates=receiver.duplicates,
             refused=receiver.refused + sender.stale,
             sessions=receiver.sessions,
+        )
+
+    def beliefs(self) -> Beliefs | None:
+        sender, loss, budget = self.sender, self.sender.loss, self.sender.budget
+        low, high = loss.interval
+        return Beliefs(
+            loss=loss.loss,
+            loss_low=low,
+            loss_high=high,
+            burst_correlation=loss.clustering,
+            rounds_planned=budget.rounds_in(budget.sending_ns),
+            budget_ms=budget.budget_ns / MS if budget.budget_ns else None,
+            packets=sender.packets,
+            rounds=sender.packets + sender.resent,
+            frames=sender.packets + sender.resent + sender.coded,
+            settled=sender.delivered + sender.residual_losses,
+            delivered=sender.delivered,
+            in_time=sender.in_time,
+            missed=sender.residual_losses,
         )

@@ -8,6 +8,9 @@ Clustering is the correlation of the losses of two frames that follow each other
 a chain of two states. Any two of a round's frames are correlated by the mean of these. So are they by our doubt of the
 rate, 1 / (a + b + 1) for a beta distribution of a and b. `correlation` is both together: the intra-class correlation of
 a beta-binomial.
+
+`interval` is Wilson's of two standard deviations (1927), which a rate near 0 or 1 does not upset. Clustering widens it:
+frames that fare alike tell less. docs/adaptive.md says how often it holds the true rate.
 """
 
 from math import sqrt
@@ -20,6 +23,8 @@ _RECENT: Final = 32
 _RECENT_MASK: Final = (1 << _RECENT) - 1
 #: standard deviations that are no chance: 6e-5 in one window
 _SURPRISE: Final = 4.0
+#: those of `interval`, on either side
+_SURE: Final = 2.0
 #: losses and arrivals of a channel nobody has seen: 5 %, as sure as 10 frames
 _PRIOR_LOST: Final = 0.5
 _PRIOR_CAME: Final = 9.5
@@ -66,6 +71,24 @@ class LossEstimator:
         return min(1.0, max(0.0, (again - loss) / (1 - loss)))
 
     @property
+    def interval(self) -> tuple[float, float]:
+        """The bounds between which the rate is believed to be."""
+        loss, frames = self.loss, (self._lost + self._came) / self._widening
+        scale = 1 + _SURE * _SURE / frames
+        centre = (loss + _SURE * _SURE / (2 * frames)) / scale
+        half = _SURE * sqrt(loss * (1 - loss) / frames + (_SURE / (2 * frames)) ** 2) / scale
+        return max(0.0, centre - half), min(1.0, centre + half)
+
+    @property
+    def _widening(self) -> float:
+        """The variance of the losses of some frames, relative to that of as many independent ones.
+
+        Neighbours that are correlated by c make it (1 + c) / (1 - c).
+        """
+        clustering = min(self.clustering, 0.95)
+        return (1 + clustering) / (1 - clustering)
+
+    @property
     def correlation(self) -> float:
         """The correlation of the losses of one round's frames, our doubt of the rate included."""
         own = 1 / (self._lost + self._came + 1)
@@ -105,9 +128,7 @@ class LossEstimator:
         if rest < _RECENT:
             return
         loss = max((self._lost - losses) / rest, 1 / rest)
-        # neighbours that are correlated by c make the variance (1 + c) / (1 - c) times that of independent ones
-        clustering = min(self.clustering, 0.95)
-        variance = _RECENT * loss * max(1 - loss, 1 / rest) * (1 + clustering) / (1 - clustering)
+        variance = _RECENT * loss * max(1 - loss, 1 / rest) * self._widening
         if abs(losses - _RECENT * loss) > _SURPRISE * sqrt(variance) + 1:
             self._lost = losses + _PRIOR_LOST
             self._came = _RECENT - losses + _PRIOR_CAME

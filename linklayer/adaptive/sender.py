@@ -99,6 +99,11 @@ class Sender:
         self.resent = 0
         self.coded = 0
         self.acked_bytes = 0
+        #: packets acknowledged, and those of them that came within the budget
+        self.delivered = 0
+        self.in_time = 0
+        #: when the last acknowledgement came
+        self._acked_at = now
         self.residual_losses = 0
         self.session_losses = 0
         self.stale = 0
@@ -141,6 +146,7 @@ class Sender:
         if ack.session != self._session or not 0 <= newest < self._next_tx or top >= self._next:
             self.stale += 1
             return
+        self._acked_at = now
         self._settle_bits(top, ack.packets)
         self._hear_of_overdue(newest, ack.frames)
         under_way = self._under_way
@@ -258,6 +264,10 @@ class Sender:
             packet.settled = True
             del self._held[packet.seq]
             self.acked_bytes += len(packet.packet)
+            self.delivered += 1
+            # `due_at` is a quarter of a round trip before the budget's end; acknowledgements take half of one less a frame
+            if self._acked_at <= packet.due_at + 3 * self.budget.round_trip_ns // 4 - self._frame_ns // 2:
+                self.in_time += 1
             self._dearness = max(-_MOST_DEAR, self._dearness - _DEARER * RESIDUAL)
 
     def _give_up(self, packet: Packet) -> None:

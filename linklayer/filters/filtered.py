@@ -14,7 +14,7 @@ from dataclasses import replace
 from typing import Any
 
 from linklayer.filters.filter import Filter, FilterCounters, Guess
-from linklayer.link import Link, LinkCounters
+from linklayer.link import Beliefs, Link, LinkCounters
 
 
 class Filtered(Link):
@@ -110,6 +110,9 @@ class Filtered(Link):
             eln_marks=done.eln_marks,
             suppressed_dupacks=done.suppressed_dupacks,
         )
+
+    def beliefs(self) -> Beliefs | None:
+        return self.link.beliefs()
 
     def filter_counters(self) -> FilterCounters:
         """Return the counters of all filters, of those that are gone, too."""

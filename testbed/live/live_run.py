@@ -47,7 +47,7 @@ from testbed.paths import bpf_objects
 from testbed.results.collisions import CollisionCounter
 from testbed.results.ground_truth import Confusion, GuessScore, LossGuessMerger
 from testbed.results.store import RunFolder, station_log
-from testbed.results.summary import Summary, joined_record, summarize, summarize_access
+from testbed.results.summary import Summary, belief_record, joined_record, summarize, summarize_access
 from testbed.run_hooks import NO_HOOKS, ProgressMeter, RunHooks, Show
 from testbed.scenario.run_plan import Plan
 from testbed.steering import Change
@@ -296,6 +296,8 @@ class _LiveRun:
         points.append((time_s, last_bits + report.throughput_bps * (time_s - last_s)))
         far = self._latest.get(other(side))
         self._sinks.write(joined_record(side, report, StationCounts() if far is None else far.counts))
+        if (beliefs := belief_record(side, report)) is not None:
+            self._sinks.write(beliefs)
 
     def _handle_loss_events(self, side: Side, events: LossEvents) -> None:
         """Take a station's losses and guesses; score those up to the time that both stations have reported."""

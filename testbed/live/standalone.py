@@ -27,7 +27,7 @@ from testbed.live.children import Child, ChildError, ChildGroup
 from testbed.live.signals import ended_by_sigterm
 from testbed.paths import bpf_objects
 from testbed.results.store import noting_warnings, station_log
-from testbed.results.summary import link_record
+from testbed.results.summary import belief_record, link_record
 from testbed.scenario.run_plan import Plan
 
 _READY_S = 30.0
@@ -68,6 +68,8 @@ def run_station(
                 started = True
             case StationReport():
                 sink.write(link_record(side, message))
+                if (beliefs := belief_record(side, message)) is not None:
+                    sink.write(beliefs)
             case PhyRecord() | AccessRecord() | StationRecord():
                 sink.write(message)
             case StationFinal():

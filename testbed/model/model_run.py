@@ -28,7 +28,7 @@ from testbed.model.traffic import Traffic
 from testbed.model.watch import Watch
 from testbed.results.frame_trace import FrameTrace
 from testbed.results.store import RunFolder
-from testbed.results.summary import Summary, joined_record, summarize
+from testbed.results.summary import Summary, belief_record, joined_record, summarize
 from testbed.run_hooks import NO_HOOKS, ProgressMeter, RunHooks, Show
 from testbed.scenario.run_plan import Plan
 from testbed.tiers import names_of
@@ -235,6 +235,8 @@ class _Recorder:
             far = reports[other(side)]
             if report is not None and far is not None:
                 self._write(joined_record(side, report, far.counts))
+                if (beliefs := belief_record(side, report)) is not None:
+                    self._write(beliefs)
 
 
 def _trace(plan: Plan, folder: RunFolder, side: Side) -> FrameTrace:

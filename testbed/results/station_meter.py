@@ -105,6 +105,7 @@ class StationMeter:
             throughput_bps=(sent - last_sent) * 8e9 / (now - last_at),
             goodput_bps=(useful - last_useful) * 8e9 / (now - last_at),
             counts=self.counts(),
+            beliefs=self._station.link.beliefs(),
         )
 
     def _counters(self) -> LinkCounters:

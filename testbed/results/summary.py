@@ -20,7 +20,7 @@ from hosts.engine.split_pairs import SplitCounters
 from hosts.workloads import Workload
 from linklayer.schemes import SCHEMES
 from linklayer.station_counts import StationCounts, StationFinal, StationReport
-from telemetry.records import AccessRecord, LinkRecord
+from telemetry.records import AccessRecord, BeliefRecord, LinkRecord
 from testbed.results.ground_truth import Confusion
 from testbed.results.quality import Quality, assess, main_workloads
 from testbed.scenario.run_plan import Plan
@@ -300,6 +300,14 @@ def link_record(side: str, report: StationReport) -> LinkRecord:
     if SCHEMES[report.scheme].repairs != "known":
         known["residual_losses"] = None
     return LinkRecord(link=side, **known)
+
+
+def belief_record(side: str, report: StationReport) -> BeliefRecord | None:
+    """Return the record of what the link believes of the direction that a station sends on; None: it has no beliefs."""
+    beliefs = report.beliefs
+    if beliefs is None:
+        return None
+    return BeliefRecord(time_ns=report.time_ns, link=side, **asdict(beliefs))
 
 
 def _shared(source: StationCounts | StationReport, kind: type[LinkSummary | LinkRecord]) -> dict[str, Any]:

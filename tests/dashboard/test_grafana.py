@@ -20,6 +20,7 @@ from telemetry.records import (
     DATABASE_TYPES,
     RECORD_TYPES,
     AccessRecord,
+    BeliefRecord,
     ControlRecord,
     FlowRecord,
     LinkRecord,
@@ -159,6 +160,15 @@ TCP = {"ssthresh_bytes": 40_000, "srtt_ms": 52.5, "rto_ms": 260.0}
 PHY = {"evm_db": -16.0, "cfo_hz": 120.0, "per": 0.05, "mode": "qpsk"}
 PHY |= {"rssi_dbfs": -18.0, "rx_gain_db": 40.0, "overflows": 2}
 ACCESS = {"bursts": 8, "deferrals": 7, "backoff_ms": 9.5, "airtime_ms": 60.5, "collisions_heard": 1, "collisions": 2}
+BELIEFS = {"packets": 18, "rounds": 20, "frames": 24, "settled": 18, "delivered": 17, "in_time": 16, "missed": 1}
+BOUNDS = {
+    "loss": 0.05,
+    "loss_low": 0.02,
+    "loss_high": 0.09,
+    "burst_correlation": 0.1,
+    "rounds_planned": 3,
+    "budget_ms": 180.5,
+}
 STATION = {"processor_percent": 41.5, "memory_bytes": 88_000_000}
 
 
@@ -183,6 +193,8 @@ def run_records(flow: str) -> Iterator[Record]:
                 **{name: growth * tick for name, growth in PER_TICK.items()},
                 **{name: tick // ticks for name, ticks in TICKS.items()},
             )
+            grown = {name: growth * tick for name, growth in BELIEFS.items()}
+            yield recorded(BeliefRecord, time_ns=at, link=link, **BOUNDS, **grown)
             yield recorded(PhyRecord, time_ns=at, link=link, snr_db=17.5 + tick % 3, **PHY)
             accesses = {name: growth * tick for name, growth in ACCESS.items()}
             yield recorded(AccessRecord, time_ns=at, link=link, lag_ms=0.3, **accesses)
@@ -290,6 +302,12 @@ def test_figures_are_those_of_the_records(filled: Filled) -> None:
     for cwnd in values("overview", "Congestion window"):
         assert cwnd == sorted(cwnd)
         assert cwnd[-1] <= 3 * 60
+    for number, ratio in enumerate((24 / 17, 20 / 18, 3)):
+        [found] = values("link", "Frames and rounds, up", number)
+        assert found == pytest.approx([ratio] * len(found))
+    [met] = values("link", "Budget met, down")
+    assert met == pytest.approx([100 * 16 / 18] * len(met))
+    assert [values("link", "Believed loss, up", number)[0][0] for number in range(3)] == pytest.approx([5, 2, 9])
     assert values("radio", "Memory") == [[88_000.0] * 7] * 2
     [modes] = {tuple(values) for values in values("radio", "Mode")}
     assert set(modes) == {"qpsk"}
@@ -310,6 +328,21 @@ def test_a_rate_shown_live_is_that_of_the_records(now_ms: int, filled: Filled) -
     moment = live[1] - 3000, live[1] - 1000
     [[goodput]] = known(filled.rows(headline["targets"][0]["query"], BOARDS["overview"], "1s", moment))
     assert goodput == pytest.approx(3.2, rel=0.05)
+
+
+def test_a_ratio_weighs_each_record_by_its_counts(influx: Influx, tmp_path: Path) -> None:
+    # in each second a record of 40 packets with 80 frames, and one of 10 with 10
+    def records() -> Iterator[Record]:
+        for tick in range(1, 13):
+            packets, frames = 25 * tick - 15 * (tick % 2), 45 * tick - 35 * (tick % 2)
+            counts = {"packets": packets, "delivered": packets, "frames": frames}
+            yield recorded(BeliefRecord, time_ns=tick * SECOND // 2, link="up", **counts)
+
+    uneven = keep(influx, "uneven", 1_790_003_000 * SECOND, records(), tmp_path)
+    [series] = influx.query(uneven.interpolate(query_of("link", "Frames and rounds, up"), {"run": ["uneven"]}))
+    found = [row[1] for row in series.values]
+    # the first record is no rise, and the last second has one record
+    assert found == [None, *[90 / 50] * 5, 80 / 40]
 
 
 def test_bars_end_with_the_run(filled: Filled) -> None:

@@ -2,13 +2,16 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from itertools import pairwise
 from pathlib import Path
+from statistics import fmean
 from typing import Any
 
 import pytest
 
+from dashboard.charts import ALL as CHARTS
 from telemetry.parquet import read_records
-from telemetry.records import RECORD_TYPES
+from telemetry.records import RECORD_TYPES, BeliefRecord
 from tests.harness.grafana import BOARDS, SECOND, Filled, asking, database, keep
 from tests.harness.live_runs import folder_of, run_all
 from tests.harness.scenarios import scenario
@@ -27,6 +30,13 @@ RADIO = {"SNR", "SNR and EVM, up", "SNR and EVM, down", "Mode"} | {
         "Airtime on a shared carrier",
         "Late samples at the channel access",
     )
+    for direction in ("up", "down")
+}
+#: filled by links that have beliefs
+BELIEFS = {
+    f"{chart.title}, {direction}"
+    for chart in CHARTS.values()
+    if all(line.record is BeliefRecord for line in chart.lines)
     for direction in ("up", "down")
 }
 EPOCH_NS = 1_790_000_000 * SECOND
@@ -54,7 +64,7 @@ def test_a_finished_run_fills_every_panel_but_the_radios(tmp_path: Path) -> None
                 silent = {query for query, answer in answers.items() if not answer}
                 if silent == set(answers) or any('"phy"' not in query for query in silent):
                     empty.add(panel["title"])
-    assert empty == RADIO
+    assert empty == RADIO | BELIEFS
 
 
 def test_goodput_is_never_above_what_is_on_the_air(tmp_path: Path) -> None:
@@ -70,3 +80,28 @@ def test_goodput_is_never_above_what_is_on_the_air(tmp_path: Path) -> None:
             moments.append((useful, sent))
     assert len(moments) >= 150
     assert all(0 < useful < sent for useful, sent in moments), moments
+
+
+def test_a_link_that_tunes_itself_fills_the_panels_of_beliefs(tmp_path: Path) -> None:
+    changes = {"link": {"scheme": "slacp-adaptive"}, "channel": {"rate_bps": 2_000_000, "delay_ms": 20, "per": 0.2}}
+    work = [{"kind": "bulk", "duration_s": 15, "drain_s": 1}]
+    with recorded_run(tmp_path, tier="model", tcp="user:sack", workloads=work, **changes) as run:
+        shown = {
+            panel["title"]: [run.rows(target["query"], BOARDS["link"])[0][1] for target in panel["targets"]]
+            for panel in asking(BOARDS["link"])
+            if panel["title"] in BELIEFS
+        }
+    assert set(shown) == BELIEFS
+    [folder] = (tmp_path / "runs").iterdir()
+    rows = [row for row in read_records(folder, "belief") if row["link"] == "up"]
+    in_second = [[row for row in rows if row["time_ns"] // SECOND == second] for second in range(15)]
+    assert shown["Believed loss, up"][0][:15] == pytest.approx(
+        [100 * fmean(row["loss"] for row in some) for some in in_second]
+    )
+    # rises from record to record, in the second of the later one
+    last = [some[-1] for some in in_second]
+    expected = [
+        (now["frames"] - then["frames"]) / (now["delivered"] - then["delivered"]) for then, now in pairwise(last)
+    ]
+    assert shown["Frames and rounds, up"][0][1:15] == pytest.approx(expected)
+    assert 1.2 < fmean(expected) < 1.6

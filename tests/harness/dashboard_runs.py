@@ -18,6 +18,7 @@ from dashboard.hub import Hub, RunInfo
 from telemetry.parquet import ParquetSink
 from telemetry.records import (
     AccessRecord,
+    BeliefRecord,
     ControlRecord,
     FlowRecord,
     LinkRecord,
@@ -78,6 +79,7 @@ def records(seed: int, seconds: float) -> list[Record]:
         time_ns = step * 100 * MS + draw.randrange(MS)
         for link in ("up", "down"):
             found.append(drawn(LinkRecord, time_ns, link=link, scheme="slacp", established=True))
+            found.append(drawn(BeliefRecord, time_ns, link=link))
             found.append(drawn(PhyRecord, time_ns + 1, link=link, mode="qpsk"))
             found.append(drawn(AccessRecord, time_ns + 2, link=link))
         found.append(drawn(StationRecord, time_ns, station="st"))

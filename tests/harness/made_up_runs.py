@@ -15,7 +15,7 @@ from typing import Any
 
 from dashboard.control import Control, ControlError, Offer, RunRequest, Value, require
 from dashboard.hub import Feed, Hub, RunInfo
-from telemetry.records import ControlRecord, FlowRecord, LinkRecord, PhyRecord, TcpRecord
+from telemetry.records import BeliefRecord, ControlRecord, FlowRecord, LinkRecord, PhyRecord, TcpRecord
 from telemetry.views import PhyView
 
 INTERVAL_S = 0.1
@@ -88,6 +88,8 @@ class MadeUpRun:
         per = float(self.controls.value("per")) / 100
         for link, counters in self._links.items():
             self.feed.write(self._link(time_ns, link, counters, per))
+            if self.controls.value("slacp"):
+                self.feed.write(self._beliefs(time_ns, link, counters, per))
             measured: dict[str, Any] = {"snr_db": snr_db, "evm_db": -snr_db, "cfo_hz": draw.gauss(120, 10), "per": per}
             self.feed.write(PhyRecord(time_ns=time_ns, link=link, **measured))
             if self.feed.watched:
@@ -124,6 +126,28 @@ class MadeUpRun:
             goodput_bps=bps * (1 - hit / frames),
             queue_bytes=self._random.randrange(20_000),
             **counters,
+        )
+
+    def _beliefs(self, time_ns: int, name: str, counters: Counter[str], per: float) -> BeliefRecord:
+        """Beliefs as of a link that tunes itself."""
+        loss = min(1.0, max(0.0, self._random.gauss(per, 0.01)))
+        packets, missed = counters["packets"], counters["residual_losses"]
+        return BeliefRecord(
+            time_ns=time_ns,
+            link=name,
+            loss=loss,
+            loss_low=loss / 2,
+            loss_high=loss + 0.02,
+            burst_correlation=0.1 * self._random.random(),
+            rounds_planned=self._random.randrange(2, 5),
+            budget_ms=180.0,
+            packets=packets,
+            rounds=packets + counters["retransmissions"],
+            frames=counters["frames"],
+            settled=packets,
+            delivered=packets - missed,
+            in_time=packets - missed - counters["fec_repairs"],
+            missed=missed,
         )
 
     def _flow(self, time_ns: int) -> tuple[TcpRecord, FlowRecord]:

@@ -46,10 +46,10 @@ def test_columns_have_the_fields_order_and_types(sink: ParquetSink, tmp_path: Pa
 
 
 def test_counts_by_measurement(sink: ParquetSink) -> None:
-    assert sink.counts == dict.fromkeys(["tcp", "flow", "link", "phy", "access", "station", "control"], 0)
+    assert sink.counts == dict.fromkeys(["tcp", "flow", "link", "belief", "phy", "access", "station", "control"], 0)
     for record in (FULL[0], FULL[0], FULL[2]):
         sink.write(record)
-    assert sink.counts == {"tcp": 2, "flow": 0, "link": 1, "phy": 0, "access": 0, "station": 0, "control": 0}
+    assert sink.counts == {"tcp": 2, "flow": 0, "link": 1, "belief": 0, "phy": 0, "access": 0, "station": 0, "control": 0}
 
 
 def test_tags_and_epoch_are_in_every_file(sink: ParquetSink, tmp_path: Path) -> None:

@@ -17,7 +17,7 @@ class Bench:
 
     def __init__(self, scheme: str) -> None:
         self.counters = LinkCounters()
-        link = SimpleNamespace(established=True, counters=lambda: self.counters)
+        link = SimpleNamespace(established=True, counters=lambda: self.counters, beliefs=lambda: None)
         station: Any = SimpleNamespace(link=link, congestion_losses=7)
         hop: Any = SimpleNamespace(bytes=0, frames=0, erased=0, damaged=0)
         self.station, self.hop = station, hop
