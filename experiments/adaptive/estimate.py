@@ -58,11 +58,15 @@ def root_mean_square(errors: list[float]) -> float:
 
 
 def errors(loss: float, frames: int, seeds: int) -> tuple[float, float, float]:
-    """Return the root mean square error and the mean one, and the share of runs within twice `doubt`."""
+    """Return the root mean square error and the mean one, and the share of runs whose `interval` holds the loss."""
     found = [told(independent(loss, Random(seed)), frames) for seed in range(seeds)]
     wrong = [estimator.loss - loss for estimator in found]
-    sure = [abs(estimator.loss - loss) <= 2 * estimator.doubt for estimator in found]
-    return root_mean_square(wrong), mean(wrong), mean(sure)
+    return root_mean_square(wrong), mean(wrong), holding(found, loss)
+
+
+def holding(found: list[LossEstimator], loss: float) -> float:
+    """Return the share of estimators whose `interval` holds the loss."""
+    return mean(estimator.interval[0] <= loss <= estimator.interval[1] for estimator in found)
 
 
 def noticing(before: float, after: float, threshold: float, seeds: int) -> list[int]:
@@ -110,10 +114,20 @@ def _tables(seeds: int) -> Iterator[str]:
                     f"{mean(clustering):.2f}",
                     f"{root_mean_square([value - true for value in clustering]):.2f}",
                     f"{100 * root_mean_square([estimator.loss - loss for estimator in found]):.1f}",
+                    f"{100 * holding(found, loss):.0f} %",
                     f"{mean(estimator.changes for estimator in found):.2f}",
                 ]
             )
-    yield from table(["loss, burst", "clustering", "mean estimate", "its error", "error of the loss", "changes"], rows)
+    heads = [
+        "loss, burst",
+        "clustering",
+        "mean estimate",
+        "its error",
+        "error of the loss",
+        "interval holds",
+        "changes",
+    ]
+    yield from table(heads, rows)
 
 
 def main() -> None:

@@ -265,7 +265,7 @@ class Sender:
             del self._held[packet.seq]
             self.acked_bytes += len(packet.packet)
             self.delivered += 1
-            # `due_at` is a quarter of a round trip before the budget's end; acknowledgements take half of one less a frame
+            # `due_at` is a quarter of a round trip before the budget's end; an ACK takes half of one less a frame
             if self._acked_at <= packet.due_at + 3 * self.budget.round_trip_ns // 4 - self._frame_ns // 2:
                 self.in_time += 1
             self._dearness = max(-_MOST_DEAR, self._dearness - _DEARER * RESIDUAL)
