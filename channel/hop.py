@@ -194,6 +194,11 @@ class Hop(Generic[T]):
             return arrivals.popleft()
         return None
 
+    @property
+    def held(self) -> int:
+        """The frames that have entered and not arrived."""
+        return len(self._queue) + len(self._arrivals)
+
     def in_flight(self) -> tuple[Arrival[T], ...]:
         """Return the frames that have left and not arrived, oldest first, without removing them."""
         return tuple(self._arrivals)

@@ -28,7 +28,8 @@ def check_tier(scenario: Scenario) -> None:
     check_machine()
     if plan.split is not None:
         split_routes.check()
-    MEDIA[plan.tier.medium].check(plan)
+    for present in (plan, *(change.plan for change in plan.changes)):
+        MEDIA[plan.tier.medium].check(present)
 
 
 def unused(scenario: Scenario) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""The controls of a live run: settings that a person may change while it goes on.
+"""The controls of a live run: settings that a person or the scenario's schedule changes while it goes on.
 
 A control changes the scenario and nothing else: `set` makes and checks the new scenario; the run gets it by `take` and
 applies it to its stations, its air and its hosts. Methods may be called from any thread.
@@ -8,7 +8,9 @@ directions of the link change together.
 """
 
 import json
+import math
 import threading
+from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -16,8 +18,8 @@ from typing import Any
 from channel.errors import ERROR_MODELS
 from common.options import NoOptions
 from dashboard.control import Control, ControlError, Value, require
-from linklayer.schemes import SCHEMES
 from testbed.live.media import medium_of
+from testbed.scenario.changes import ScheduledChange, why_no_air, why_no_switch
 from testbed.scenario.file import validate
 from testbed.scenario.resolver import resolve
 from testbed.scenario.run_plan import Plan
@@ -42,6 +44,8 @@ class Change:
     value: str
     scenario: Scenario
     paused: bool
+    #: by the scenario's schedule; others are a person's
+    scheduled: bool = False
 
     @property
     def plan(self) -> Plan:
@@ -54,14 +58,21 @@ class Steering:
 
     def __init__(self, scenario: Scenario) -> None:
         self._lock = threading.Lock()
-        self._scenario = scenario
+        self._scenario = scenario.model_copy(update={"changes": ()})
         self._paused = False
         self._changes: list[Change] = []
+        #: scheduled changes that are to come
+        self._schedule = deque(sorted(scenario.changes, key=lambda change: change.at_s))
         self._stopped = threading.Event()
         fading = scenario.channel.direction("up").fading
         #: parameters of the fading profiles
         self._doppler_hz = fading.doppler_hz if fading is not None and fading.doppler_hz else _DOPPLER_HZ
         self._k_db = fading.k_db if fading is not None and fading.k_db is not None else _RICIAN_K_DB
+
+    @classmethod
+    def of(cls, plan: Plan) -> "Steering":
+        """Return the controls of a plan's run."""
+        return cls(validate(dict(plan.values), plan.name))
 
     # -- for the dashboard -----------------------------------------------------------------------------------
 
@@ -93,11 +104,31 @@ class Steering:
         """Whether the run is to end."""
         return self._stopped.is_set()
 
-    def take(self) -> list[Change]:
-        """Return the changes since the last call, oldest first."""
+    def take(self, elapsed_s: float = -math.inf) -> list[Change]:
+        """Return the changes since the last call, oldest first, with those scheduled up to this time of the run.
+
+        Raises ScenarioError when a scheduled change does not fit what a person has changed.
+        """
         with self._lock:
+            while self._schedule and self._schedule[0].at_s <= elapsed_s:
+                self._apply(self._schedule.popleft())
             changes, self._changes = self._changes, []
             return changes
+
+    @property
+    def next_s(self) -> float | None:
+        """The time of the run of the next scheduled change, or None."""
+        return self._schedule[0].at_s if self._schedule else None
+
+    def _apply(self, change: ScheduledChange) -> None:
+        raw = self._scenario.plain()
+        change.apply(raw)
+        self._scenario = validate(raw, f"the change at {change.at_s:g} s")
+        self._paused = self._paused if change.paused is None else change.paused
+        self._changes += [
+            Change(key, json.dumps(value), self._scenario, self._paused, scheduled=True)
+            for key, value in change.set.items()
+        ]
 
     # -- the controls ----------------------------------------------------------------------------------------
 
@@ -107,11 +138,8 @@ class Steering:
         profile = "none" if fading is None else "recorded" if fading.series is not None else fading.profile
         percent = 100 * float(getattr(errors, "per", 0.0))
         tier = TIERS[self._scenario.tier]
-        no_air = {
-            "none": f"tier {tier.name} has no radio; change the errors instead",
-            "virtual": "",
-            "real": "the air is the real one",
-        }[tier.air]
+        no_air = why_no_air(tier)
+        scheme = self._scenario.link.scheme
         models = [*(name for name, model in ERROR_MODELS.items() if model.options is NoOptions), "bernoulli"]
         return [
             Control("snr_db", "SNR", "range", direction.snr_db, "dB", *_SNR_DB, 0.5, why_not=no_air),
@@ -119,17 +147,10 @@ class Steering:
             Control("doppler_hz", "Doppler", "range", self._doppler_hz, "Hz", 0, _MAX_DOPPLER_HZ, 1, why_not=no_air),
             Control("errors", "Error model", "choice", errors.model, choices=_with(models, errors.model)),
             Control("per", "Frames lost at random", "range", percent, "%", 0, _MAX_PER_PERCENT, 0.5),
-            Control("slacp", "SLACP", "switch", self._scenario.link.scheme == "slacp", why_not=self._why_no_switch()),
+            Control("slacp", "SLACP", "switch", scheme == "slacp", why_not=why_no_switch(scheme)),
             Control("eln", "ELN", "switch", self._scenario.link.eln != "none"),
             Control("paused", "Pause traffic", "switch", self._paused),
         ]
-
-    def _why_no_switch(self) -> str:
-        """Return why the link scheme cannot change, or an empty string."""
-        scheme = self._scenario.link.scheme
-        if SCHEMES[scheme].split is None:
-            return ""
-        return f"{scheme} splits connections, and those there are cannot be joined again; start a run without it"
 
     def _changed(self, name: str, value: Value) -> Scenario:
         """Return the scenario with one control changed."""

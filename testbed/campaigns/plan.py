@@ -18,7 +18,8 @@ from pathlib import Path
 from typing import Any
 
 from testbed.campaigns.file import Campaign, CampaignError, Settings, parse_campaign
-from testbed.scenario.file import ScenarioError, apply_value, read_mapping, validate
+from testbed.scenario.file import read_mapping, validate
+from testbed.scenario.settings import ScenarioError, apply_value
 from testbed.tiers import TIERS
 
 FORMAT = 1
@@ -193,7 +194,7 @@ def _moved(value: Any, sources: dict[str, Path], key: str = "") -> Any:
         return {name: _moved(inner, sources, name) for name, inner in value.items()}
     if isinstance(value, list):
         return [_moved(inner, sources) for inner in value]
-    if key not in PATHS or not isinstance(value, str):
+    if key.rpartition(".")[2] not in PATHS or not isinstance(value, str):
         return value
     path = Path(value)
     try:

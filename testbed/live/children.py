@@ -135,19 +135,21 @@ class ChildGroup(Closing):
         until: Callable[[], bool],
         *,
         timeout_s: float,
-        tick: Callable[[], None] | None = None,
+        tick: Callable[[], float | None] = lambda: None,
         may_end: bool = False,
     ) -> bool:
         """Pass messages to `handle_message` until `until()`; return False after `timeout_s`.
 
-        `tick` is called about ten times a second. Raises ChildError when a process fails or, unless it `may_end`, ends.
+        `tick` is called about ten times a second, and after the time that it returned (s). Raises ChildError when a
+        process fails or, unless it `may_end`, ends.
         """
         deadline = time.monotonic() + timeout_s
+        wait_s: float | None = None
         while not until():
             left = deadline - time.monotonic()
             if left <= 0:
                 return False
-            for key, _ in self._selector.select(min(left, _TICK_S)):
+            for key, _ in self._selector.select(max(min(left, _TICK_S, _TICK_S if wait_s is None else wait_s), 0)):
                 child = key.fileobj
                 assert isinstance(child, Child)
                 for message in child.read():
@@ -156,8 +158,7 @@ class ChildGroup(Closing):
                     self._selector.unregister(child)
                     if not may_end:
                         raise ChildError(f"{child.name}: ended before its time")
-            if tick is not None:
-                tick()
+            wait_s = tick()
         return True
 
     def close(self) -> None:

@@ -50,7 +50,7 @@ from testbed.results.store import RunFolder, station_log
 from testbed.results.summary import Summary, belief_record, joined_record, summarize, summarize_access
 from testbed.run_hooks import NO_HOOKS, ProgressMeter, RunHooks, Show
 from testbed.scenario.run_plan import Plan
-from testbed.steering import Change
+from testbed.steering import Change, Steering
 
 _READY_S = 30.0
 _FINAL_S = 10.0
@@ -74,9 +74,10 @@ def run_live(
 class _LiveRun:
     def __init__(self, plan: Plan, folder: RunFolder, show: Show, hooks: RunHooks) -> None:
         self._plan = plan
-        #: the plan with the changes of a live control
+        #: the plan with the changes so far
         self._present = plan
-        self._steering, self._view_sink = hooks.steering, hooks.view_sink
+        self._steering = hooks.steering or Steering.of(plan)
+        self._view_sink = hooks.view_sink
         tags = {"run": folder.name, "tier": plan.tier.name, "scenario": plan.name}
         self._sinks = Sinks([ParquetSink(folder.path, tags), *hooks.sinks])
         self._folder = folder
@@ -94,7 +95,7 @@ class _LiveRun:
         self._stations: dict[Side, Child] = {}
         self._hosts: dict[Host, Child] = {}
         self._wirings: Mapping[Side, Wiring] = {}
-        #: whether the stations make views of their radios, and the number of changes by a live control
+        #: whether the stations make views of their radios, and the number of changes by a person
         self._watched = False
         self._changes = 0
         self._sides: dict[str, Side] = {}
@@ -205,7 +206,7 @@ class _LiveRun:
         hosts = {f"host {host}" for host in HOSTS}
         group.receive_until(
             self._handle_message,
-            lambda: hosts <= self._done or (self._steering is not None and self._steering.stopped),
+            lambda: hosts <= self._done or self._steering.stopped,
             timeout_s=self._plan.limit_s,
             tick=self._tick,
         )
@@ -221,16 +222,21 @@ class _LiveRun:
             may_end=True,
         )
 
-    def _tick(self) -> None:
-        elapsed_s = max((time.monotonic_ns() - self._epoch) / 1e9, 0.0) if self._epoch else None
-        self._progress.show(elapsed_s=elapsed_s)
+    def _tick(self) -> float | None:
+        """Show the progress, and apply changes; return the time until the next scheduled one (s)."""
+        elapsed_s = (time.monotonic_ns() - self._epoch) / 1e9 if self._epoch else None
+        self._progress.show(elapsed_s=None if elapsed_s is None else max(elapsed_s, 0.0))
         if self._view_sink is not None and self._view_sink.watched != self._watched:
             self._watched = not self._watched
             for station in self._stations.values():
                 station.send(Watch(watched=self._watched))
-        if self._steering is not None and 0 < self._epoch <= time.monotonic_ns():
-            for change in self._steering.take():
+        if elapsed_s is None:
+            return None
+        if elapsed_s >= 0:
+            for change in self._steering.take(elapsed_s):
                 self._change(change)
+        next_s = self._steering.next_s
+        return None if next_s is None else next_s - elapsed_s
 
     def _change(self, change: Change) -> None:
         """Apply a change to the medium, the stations and the hosts, and record it."""
@@ -244,7 +250,7 @@ class _LiveRun:
                 station.send(StationChange(scenario=after.values))
         for host in self._hosts.values():
             host.send(Pause(paused=change.paused))
-        self._changes += 1
+        self._changes += not change.scheduled
         self._sinks.write(
             ControlRecord(time_ns=time.monotonic_ns() - self._epoch, name=change.name, value=change.value)
         )

@@ -163,10 +163,10 @@ class StationProcess:
         self._changes += 1
         if after.hop.errors != before.hop.errors:
             self._radio.hop.set_errors(after.hop.make_errors(self._rng("channel")))
-        if after.link.scheme != before.link.scheme:
+        if (after.link.scheme, after.link.options) != (before.link.scheme, before.link.options):
             self._switch(time.monotonic_ns())
         elif after.link.filters != before.link.filters:
-            self.link = after.link.refit(self.link)
+            self.link = after.link.refit(self.link, sized=False)
             self._resize()
             self.loop.station.refit(self.link, time.monotonic_ns())
         self._watch_losses()

@@ -13,6 +13,7 @@ from common.units import MS
 from hosts.engine.packets import Deliver, taker
 from hosts.engine.stack import Stack
 from hosts.kernel.network import AddressPlan
+from tcpip.access import Objects
 from tcpip.segment import IpPacket
 from testbed.errors import FadelabError
 from testbed.model.radio_link import Direction, RadioLink
@@ -21,7 +22,7 @@ from testbed.model.station_driver import ModelStation
 from testbed.model.virtual_clock import VirtualClock
 from testbed.model.wired_link import Wire
 from testbed.results.frame_trace import FrameTrace
-from testbed.results.ground_truth import GuessScore
+from testbed.results.ground_truth import GuessScore, LossReporter
 from testbed.scenario.run_plan import Plan, SplitPlan, StationPlan, make_rng
 
 #: the LAN between h1 and ST, as in SLACP section 4
@@ -82,6 +83,7 @@ class LinkNetwork:
         st, bas = self.stations["up"], self.stations["down"]
         enter_bas = bas.take if self.splitter is None else self.splitter.handle_wired
         self.hosts: Mapping[Host, Stack] = {"h1": h1, "h2": h2}
+        self._present, self._changes = plan, 0
 
     def _direction(self, plan: StationPlan, deliver: Deliver, on_arrival: OnArrival | None) -> Direction:
         link = plan.link.make(plan.rng("link"), self.clock.now, sized=True)
@@ -104,6 +106,29 @@ class LinkNetwork:
             to.take(packet)
 
         return told
+
+    def change(self, plan: Plan) -> None:
+        """Go on with another plan, which may differ in errors, link scheme and packet filters only."""
+        before, self._present = self._present, plan
+        self._changes += 1
+        number = str(self._changes)
+        for side, station in self.stations.items():
+            there, after = before.stations[side], plan.stations[side]
+            if after.hop.errors != there.hop.errors:
+                station.hop.set_errors(after.hop.make_errors(after.rng("channel", number)))
+            if (after.link.scheme, after.link.options) != (there.link.scheme, there.link.options):
+                link = after.link.make(after.rng("link", number), self.clock.now, sized=True)
+                buffer_bytes = after.hop.buffer_bytes[link.flow_control]
+                station.switch(link, plan.scheme, buffer_bytes=buffer_bytes, max_frame_bytes=plan.max_frame_bytes)
+            elif after.link.filters != there.link.filters:
+                link = after.link.refit(station.link, sized=True)
+                station.refit(link, buffer_bytes=after.hop.buffer_bytes[link.flow_control])
+        reporter = None
+        if self.guess_score is not None:
+            reporter = LossReporter(Objects(), plan.scheme, self.guess_score.handle_loss, self.guess_score.handle_guess)
+        for side, station in self.stations.items():
+            station.tell(reporter, repeats=plan.stations[side].link.repeats)
+            station.go_on()
 
     def bring_up(self) -> int:
         """Bring the link up; return the run's time 0, which lies ahead. Raises FadelabError."""

@@ -5,6 +5,7 @@ any load of the machine; the wall clock is read for progress alone. A request th
 no TCP stands in for another.
 """
 
+import json
 import time
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
@@ -20,7 +21,7 @@ from hosts.engine.results import EndReport
 from linklayer.station_counts import Lateness, StationFinal
 from tcpip.segment import IpPacket, Segment
 from telemetry.parquet import ParquetSink
-from telemetry.records import Record
+from telemetry.records import ControlRecord, Record
 from telemetry.sinks import Sinks
 from testbed.errors import FadelabError
 from testbed.model.link_network import LinkNetwork
@@ -30,7 +31,7 @@ from testbed.results.frame_trace import FrameTrace
 from testbed.results.store import RunFolder
 from testbed.results.summary import Summary, belief_record, joined_record, summarize
 from testbed.run_hooks import NO_HOOKS, ProgressMeter, RunHooks, Show
-from testbed.scenario.run_plan import Plan
+from testbed.scenario.run_plan import Plan, PlannedChange
 from testbed.tiers import names_of
 
 #: least time between two progress displays
@@ -136,6 +137,8 @@ class Simulation:
             if work.direction == self._main:
                 for seconds in (work.start_s, work.start_s + (getattr(work, "duration_s", None) or 0.0)):
                     clock.at(epoch + int(seconds * 1e9), self._mark, None, OBSERVER)
+        for change in plan.changes:
+            clock.at(epoch + change.at_ns, self._change, change, OBSERVER)
         if recorder is not None:
             recorder.begin(network, traffic, epoch)
         self._begun(network, traffic)
@@ -169,6 +172,13 @@ class Simulation:
             confusion={} if network.guess_score is None else network.guess_score.confusion(),
             split=None if network.splitter is None else network.splitter.counters(),
         )
+
+    def _change(self, change: PlannedChange) -> None:
+        self._network.change(change.plan)
+        if change.paused is not None:
+            self._traffic.pause(change.paused)
+        if self._recorder is not None:
+            self._recorder.changed(change)
 
     def _on_arrival(self, side: Side, arrival: Arrival[Any]) -> None:
         if self._watch is not None:
@@ -212,6 +222,11 @@ class _Recorder:
         for station in network.stations.values():
             station.meter.begin(epoch)
         network.clock.at(epoch, self._tick, None, OBSERVER)
+
+    def changed(self, change: PlannedChange) -> None:
+        """Write the records of a scheduled change."""
+        for key, value in change.settings.items():
+            self._write(ControlRecord(time_ns=change.at_ns, name=key, value=json.dumps(value)))
 
     def end(self) -> None:
         """Write the last records."""

@@ -6,6 +6,7 @@ Rules kept here:
 
 - Packets have a size and no octets. A damaged frame becomes the frame that its receiver would parse (`Scheme.damage`),
   or nothing.
+- After a change of schemes a station ignores the frames of the old one that still arrive.
 - One wakeup per station, for hop and link together. A wakeup is never cancelled: when it comes too early, the station
   sets another.
 """
@@ -23,6 +24,7 @@ from linklayer.queues import Queue
 from linklayer.station import Station, Transmitter
 from tcpip.segment import IpPacket
 from testbed.results.frame_fates import FrameFates
+from testbed.results.ground_truth import LossReporter
 from testbed.results.station_meter import DriverCounts, StationMeter
 
 _NEVER: Final = 1 << 61
@@ -32,10 +34,10 @@ class _MacBuffer(Transmitter):
     """The hop, as a transmitter."""
 
     def __init__(self, hop: Hop[Any], max_frame_bytes: int) -> None:
-        self._hop, self._max_frame_bytes = hop, max_frame_bytes
+        self._hop, self.max_frame_bytes = hop, max_frame_bytes
 
     def has_room(self) -> bool:
-        return self._hop.room() >= self._max_frame_bytes
+        return self._hop.room() >= self.max_frame_bytes
 
     def send(self, frame: Any, now: int) -> bool:
         return self._hop.handle_frame(frame, frame.nbytes, now)
@@ -68,23 +70,26 @@ class ModelStation(Taker, Sleeper):
         self.hop = hop
         self.queues = queues
         self._damage = scheme.damage
+        self._transmitter = _MacBuffer(hop, max_frame_bytes)
         self._station = Station(
             link=link,
             queues=queues,
-            transmitter=_MacBuffer(hop, max_frame_bytes),
+            transmitter=self._transmitter,
             deliver=taker(deliver).take,
             loss_observer=fates.loss_reporter,
         )
         self._tcp_channel, self._udp_channel = classifier.channel_of(0, TCP), classifier.channel_of(0, UDP)
         self.fates = fates
-        takers = (on_arrival, fates.handle if fates.needed else None)
-        self._observers = tuple(taker for taker in takers if taker is not None)
+        self._on_arrival = on_arrival
+        self._observe()
         self.meter = StationMeter(
             self._station, hop, queues, scheme, lambda: DriverCounts(self.bad_frames), fates.lost_packets
         )
         self._far: ModelStation | None = None
         #: time of the one valid wakeup: later ones in the queue do nothing
         self._wake_at = _NEVER
+        #: frames in the hop that are of an earlier scheme; they are the next ones to arrive
+        self._foreign = 0
         #: frames that came through the hop, lost ones included
         self.arrivals = 0
         #: frames that came damaged beyond use
@@ -106,6 +111,40 @@ class ModelStation(Taker, Sleeper):
         """Begin, with `far` at the other end of the hop."""
         self._far = far
         self._settle(self._clock.now)
+
+    def switch(self, link: Link, scheme: Scheme, *, buffer_bytes: int, max_frame_bytes: int) -> None:
+        """Go on with another link, of another scheme; `go_on` follows, once both ends have switched.
+
+        `buffer_bytes` is the size of the hop's MAC buffer. See `Station.switch`.
+        """
+        now = self._clock.now
+        self.meter.switch(scheme)
+        self._damage = scheme.damage
+        self._foreign = self.hop.held
+        self.hop.set_buffer_bytes(buffer_bytes)
+        self._transmitter.max_frame_bytes = max_frame_bytes
+        self.link = link
+        self._station.switch(link, now)
+
+    def refit(self, link: Link, *, buffer_bytes: int) -> None:
+        """Go on with the same link behind other packet filters; `go_on` follows."""
+        self.hop.set_buffer_bytes(buffer_bytes)
+        self.link = link
+        self._station.refit(link, self._clock.now)
+
+    def tell(self, loss_reporter: LossReporter | None, *, repeats: bool) -> None:
+        """Report losses elsewhere; `repeats`: packets cross in several frames that no acknowledgement settles."""
+        self.fates.loss_reporter = self._station.loss_observer = loss_reporter
+        self.fates.repeats = repeats
+        self._observe()
+
+    def go_on(self) -> None:
+        """Send what a change lets go."""
+        self._settle(self._clock.now)
+
+    def _observe(self) -> None:
+        takers = (self._on_arrival, self.fates.handle if self.fates.needed else None)
+        self._observers = tuple(taker for taker in takers if taker is not None)
 
     def _settle(self, now: int) -> None:
         self._station.settle(now)
@@ -148,6 +187,10 @@ class ModelStation(Taker, Sleeper):
     def _carry(self, arrival: Arrival[Any], far: "ModelStation", now: int) -> bool:
         """Hand a frame that has crossed the hop to the far station; return whether the station received one."""
         self.arrivals += 1
+        if self._foreign:
+            self._foreign -= 1
+            self.fates.write(arrival)
+            return False
         for observe in self._observers:
             observe(arrival)
         frame, verdict = arrival.frame, arrival.verdict

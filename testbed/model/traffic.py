@@ -82,6 +82,11 @@ class Traffic:
         ends = [end for agent in self._agents for end in agent.sending()]
         return [end.connection for end in ends if isinstance(end, OwnSender)]
 
+    def pause(self, paused: bool) -> None:
+        """Stop the senders' data, or let it go on. See `Agent.pause`."""
+        for agent in self._agents:
+            agent.pause(paused)
+
     def stop(self) -> None:
         """End the transfers that still run; their ends report."""
         for agent in self._agents:

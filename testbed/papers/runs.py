@@ -12,8 +12,9 @@ from typing import Any, Literal, NamedTuple
 from common.sides import SIDES, Side
 from testbed.papers.results import PaperError, Sample
 from testbed.results.summary import Summary
-from testbed.scenario.file import apply_setting, validate
+from testbed.scenario.file import validate
 from testbed.scenario.schema import Scenario
+from testbed.scenario.settings import apply_setting
 
 
 class Parameter(NamedTuple):

@@ -1,7 +1,6 @@
 """Reads scenarios: YAML files and `--set key=value`. Errors are one line with the place and the remedy."""
 
 import difflib
-import re
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, get_args
@@ -11,41 +10,14 @@ from pydantic import ValidationError
 from pydantic.fields import FieldInfo
 
 from common.sides import SIDES
-from testbed.errors import FadelabError
 from testbed.scenario import schema
+from testbed.scenario.changes import ChangeError
 from testbed.scenario.plugin_options import Choice, Part
 from testbed.scenario.resolver import resolve
 from testbed.scenario.run_plan import Plan
 from testbed.scenario.schema import DirectionError, Scenario
+from testbed.scenario.settings import ScenarioError, anchor, apply_setting, parse
 from testbed.scenario.tcp import KINDS
-
-
-class ScenarioError(FadelabError):
-    """A scenario that is not valid."""
-
-
-#: parts that may be given by a name alone, and the key of the name in a mapping
-_NAMED = {
-    "errors": "model", "queue": "kind", "assignment": "kind", "radio": "phy",
-    "tcp": "profile", "tcp_h2": "profile", "recovery": "name", "growth": "name",
-}  # fmt: skip
-#: keys whose values are paths
-_PATHS = ("path", "series")
-#: parts of these that refuse the keys of their alternatives
-_STRICT = ("errors", "queue", "recovery", "growth")
-
-
-class _Loader(yaml.SafeLoader):
-    """Reads 2e6 as a number; in YAML 1.1 it is a string."""
-
-
-_Loader.add_implicit_resolver(
-    "tag:yaml.org,2002:float", re.compile(r"[-+]?(\d+\.?\d*|\.\d+)[eE][-+]?\d+$"), list("-+.0123456789")
-)
-
-
-def _parse(text: str) -> Any:
-    return yaml.load(text, _Loader)
 
 
 def load(path: Path, settings: Iterable[str] = (), **overrides: Any) -> Scenario:
@@ -66,7 +38,7 @@ def read_mapping(path: Path, kind: str) -> dict[str, Any]:
     Raises ScenarioError with one line.
     """
     try:
-        raw = _parse(path.read_text(encoding="utf-8"))
+        raw = parse(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
         known = sorted(str(p) for p in path.parent.glob("*.yaml")) if path.parent.is_dir() else []
         hint = f"; there are {', '.join(known)}" if known else ""
@@ -93,74 +65,20 @@ def validate(raw: dict[str, Any], where: str, *, base: Path | None = None) -> Sc
     except ValidationError as error:
         raise ScenarioError(f"{where}: {_explain(error)}") from None
     if base is not None:
-        scenario = Scenario.model_validate(_anchor(raw, base.resolve()))
-        for side, station in resolve(scenario).stations.items():
-            try:
-                station.hop.make(buffer_bytes=1)
-            except ValueError as error:
-                raise ScenarioError(f"{where}: channel.{side}: {error}") from None
+        scenario = Scenario.model_validate(anchor(raw, base.resolve()))
+        plan = resolve(scenario)
+        for place, present in ((where, plan), *((f"{where}: changes", change.plan) for change in plan.changes)):
+            for side, station in present.stations.items():
+                try:
+                    station.hop.make(buffer_bytes=1)
+                except ValueError as error:
+                    raise ScenarioError(f"{place}: channel.{side}: {error}") from None
     return scenario
 
 
 def plan_of(values: Mapping[str, Any]) -> Plan:
     """Return the plan of a scenario's values (`Scenario.plain`)."""
     return resolve(validate(dict(values), "scenario"))
-
-
-def _anchor(raw: Any, base: Path) -> Any:
-    if isinstance(raw, dict):
-        return {key: _anchored(key, value, base) for key, value in raw.items()}
-    return raw
-
-
-def _anchored(key: str, value: Any, base: Path) -> Any:
-    """Return the value of `key`, its paths absolute."""
-    return str(base / value) if key in _PATHS and isinstance(value, str) else _anchor(value, base)
-
-
-def apply_setting(raw: dict[str, Any], setting: str) -> None:
-    """Apply one `a.b.0.c=value`; the value is YAML, its relative paths start at the current folder."""
-    key, equals, text = setting.partition("=")
-    if not equals or not key:
-        raise ScenarioError(f"--set {setting}: must be key=value, as in channel.per=0.1")
-    try:
-        value = _parse(text)
-    except yaml.YAMLError:
-        raise ScenarioError(f"--set {setting}: the value is not valid YAML") from None
-    apply_value(raw, key, value, base=Path.cwd(), setting=f"--set {setting}")
-
-
-def apply_value(raw: dict[str, Any], key: str, value: Any, *, base: Path, setting: str) -> None:
-    """Set `a.b.0.c` to a value, relative paths in which start at `base`; `setting` names its source in errors."""
-    *parents, last = key.split(".")
-    value = _anchored(last, value, base)
-    here: Any = raw
-    for parent in parents:
-        if isinstance(here, list):
-            here = _item(here, parent, setting)
-            if not isinstance(here, dict | list):
-                raise ScenarioError(f"{setting}: {parent} is {here!r} and has no keys")
-            continue
-        if not isinstance(here.get(parent), dict | list):
-            # a name such as `queue: red` becomes a mapping, in which the key is set
-            name = here.get(parent)
-            here[parent] = {_NAMED[parent]: name} if isinstance(name, str) and parent in _NAMED else {}
-        here = here[parent]
-    if isinstance(here, list):
-        _item(here, last, setting)
-        here[int(last)] = value
-    else:
-        part = parents[-1] if parents else ""
-        if part in _STRICT and last == _NAMED[part] and here.get(last) != value:
-            # another error model or queue has other keys
-            here.clear()
-        here[last] = value
-
-
-def _item(items: list[Any], index: str, setting: str) -> Any:
-    if not index.isdecimal() or int(index) >= len(items):
-        raise ScenarioError(f"{setting}: {index!r} is no index into {len(items)} entries")
-    return items[int(index)]
 
 
 def _explain(error: ValidationError, above: tuple[str, ...] = ()) -> str:
@@ -191,6 +109,8 @@ def _explain(error: ValidationError, above: tuple[str, ...] = ()) -> str:
         cause = first["ctx"]["error"]
         if isinstance(cause, DirectionError):
             return _explain(cause.cause, (*above, *location, cause.side))
+        if isinstance(cause, ChangeError):
+            return _explain(cause.cause, (*above, *location, "changes", str(cause.index), "set"))
         message = str(cause)
         return f"{place}: {message}" if place else message
     given = f" (it is {value!r})" if isinstance(value, str | int | float | bool) else ""

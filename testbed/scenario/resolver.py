@@ -8,7 +8,7 @@ from channel.delay import ExcessDelay
 from channel.errors import ERROR_MODELS
 from channel.framing import Framing, aal5, aal5_llc, raw
 from common.sides import HOSTS, SIDES, Side, other
-from common.units import MS
+from common.units import MS, SECOND
 from hosts.engine.split_pairs import relay_config
 from hosts.tcp.config import TcpConfig
 from hosts.tcp.profiles import USER_PROFILES
@@ -25,6 +25,7 @@ from testbed.scenario.run_plan import (
     HostPlan,
     LinkPlan,
     Plan,
+    PlannedChange,
     RadioPlan,
     SplitPlan,
     StationPlan,
@@ -126,6 +127,12 @@ def resolve(scenario: Scenario) -> Plan:
         trace=scenario.trace,
         capture=scenario.capture,
         limit_s=scenario.limit_s,
+        changes=tuple(
+            PlannedChange(
+                at_ns=round(change.at_s * SECOND), settings=change.set, paused=change.paused, plan=resolve(after)
+            )
+            for change, after in scenario.steps()
+        ),
         values=scenario.plain(),
     )
 

@@ -111,10 +111,10 @@ class LinkPlan:
         link, filters = self.scheme.make(self.options, context), self._make_filters(context)
         return Filtered(link, filters) if filters else link
 
-    def refit(self, link: Link) -> Link:
-        """Put a live end, whose packets are octets, behind the filters of this plan; filters that it has stay."""
+    def refit(self, link: Link, *, sized: bool) -> Link:
+        """Put an end behind the filters of this plan; filters that it has stay."""
         there = {each.name: each for each in link.filters} if isinstance(link, Filtered) else {}
-        fresh = self._make_filters(self._context(Random(0), 0, sized=False))
+        fresh = self._make_filters(self._context(Random(0), 0, sized=sized))
         filters = tuple(there.get(each.name, each) for each in fresh)
         if isinstance(link, Filtered):
             link.refit(filters)
@@ -251,6 +251,20 @@ class RadioPlan:
 
 
 @dataclass(frozen=True, kw_only=True)
+class PlannedChange:
+    """A scheduled change."""
+
+    #: of the run's time
+    at_ns: int
+    #: the settings by their keys
+    settings: Mapping[str, Any]
+    #: whether the workloads pause from then on; None: as before
+    paused: bool | None
+    #: holds from then on
+    plan: "Plan"
+
+
+@dataclass(frozen=True, kw_only=True)
 class Plan:
     """One run."""
 
@@ -282,13 +296,15 @@ class Plan:
     capture: bool
     #: an unfinished run is ended after this
     limit_s: float
+    #: in their order
+    changes: tuple[PlannedChange, ...]
     #: the scenario as plain data, from which a station's process makes its plan
     values: Mapping[str, Any]
 
     @property
     def guesses(self) -> bool:
         """Whether a packet filter at any end guesses why segments are missing."""
-        return self.stations["up"].link.guesses
+        return self.stations["up"].link.guesses or any(change.plan.guesses for change in self.changes)
 
     @property
     def main(self) -> Side:

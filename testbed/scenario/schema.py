@@ -3,7 +3,7 @@
 Names have units as suffixes (`rate_bps`, `delay_ms`). docs/scenarios.md describes every key; `file.py` reads files.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -24,8 +24,10 @@ from linklayer.filters import FILTERS
 from linklayer.filters.filter import FilterPlugin
 from linklayer.queues import QUEUES
 from linklayer.schemes import SCHEMES
+from testbed.scenario.changes import ChangeError, ScheduledChange, why_no_switch
 from testbed.scenario.plugin_options import Choice, Part, options_of, part_of, with_parts
 from testbed.scenario.radio import RADIO, RadioOptions
+from testbed.scenario.settings import ScenarioError
 from testbed.scenario.tcp import Tcp, TcpPart, check_tcp, shortened, user_tcp
 from testbed.tiers import TIERS, names_of
 
@@ -332,6 +334,8 @@ class Scenario(Part):
     radio: Annotated[RadioOptions, RADIO] = RADIO.part("ofdm")
     workloads: Annotated[tuple[Annotated[WorkloadPart, _WORKLOAD], ...], Field(min_length=1)]
     timing: Timing = Timing()
+    #: what changes while the run goes on
+    changes: tuple[ScheduledChange, ...] = ()
     #: write the fate of every frame to a channel trace, for replay
     trace: bool = True
     #: write every frame on the air to capture files, for Wireshark
@@ -377,6 +381,9 @@ class Scenario(Part):
             check_ports(self.make_workloads())
         except RuntimeError as error:
             raise ValueError(f"workloads: {error}") from None
+        for _ in self.steps():
+            # a scenario is valid before and after each change
+            pass
         return self
 
     def _check_own_tcps(self) -> None:
@@ -434,6 +441,29 @@ class Scenario(Part):
     def max_frame_bytes(self) -> int:
         """The largest frame on the air."""
         return self.mtu + SCHEMES[self.link.scheme].overhead_bytes
+
+    def steps(self) -> Iterator[tuple[ScheduledChange, "Scenario"]]:
+        """Yield the scheduled changes in their order, each with the scenario that holds from then on.
+
+        Raises ValueError, whose message does not name the scenario.
+        """
+        before, raw = self, self.plain()
+        raw.pop("changes", None)
+        for index, change in sorted(enumerate(self.changes), key=lambda item: item[1].at_s):
+            try:
+                change.check_tier(TIERS[self.tier])
+                change.apply(raw)
+                after = Scenario.model_validate(raw)
+            except ValidationError as error:
+                raise ChangeError(index, error) from None
+            except (ValueError, ScenarioError) as error:
+                raise ValueError(f"changes.{index}.set: {error}") from None
+            if after.link.scheme != before.link.scheme:
+                for scheme in (before.link.scheme, after.link.scheme):
+                    if why := why_no_switch(scheme):
+                        raise ValueError(f"changes.{index}.set: {why}")
+            yield change, after
+            before = after
 
     def plain(self) -> dict[str, Any]:
         """Return the values that are not the defaults, as a file has them."""

@@ -7,8 +7,9 @@ from typing import Any
 
 import pytest
 
-from testbed.scenario.file import ScenarioError, apply_setting, validate
+from testbed.scenario.file import validate
 from testbed.scenario.schema import Scenario
+from testbed.scenario.settings import ScenarioError, apply_setting
 from tests.conformance.options import KINDS, Kind, every_plugin, written
 
 

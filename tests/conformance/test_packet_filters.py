@@ -17,8 +17,8 @@ from linklayer.schemes import SCHEMES
 from tcpip.access import Access, Objects, Octets
 from tcpip.segment import ACK, Flow, Segment
 from tcpip.wire import emit
-from testbed.scenario.file import ScenarioError
 from testbed.scenario.schema import LINK_PARTS
+from testbed.scenario.settings import ScenarioError
 from testbed.simulation import simulate
 from tests.harness.attack import TARGETS, Target, make_ends
 from tests.harness.attacked_network import Network, Victim

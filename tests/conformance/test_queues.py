@@ -16,8 +16,8 @@ from linklayer.queues import QUEUES, Queue, QueueContext
 from tcpip.access import flow_key
 from tcpip.segment import ACK, CE, ECT0, NOT_ECT, Flow, Segment
 from tcpip.wire import emit, parse
-from testbed.scenario.file import apply_setting
 from testbed.scenario.resolver import resolve
+from testbed.scenario.settings import apply_setting
 from tests.conformance.options import QUEUE
 
 MS = 1_000_000

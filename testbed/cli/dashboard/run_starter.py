@@ -18,8 +18,9 @@ from testbed.results.store import RunFolder
 from testbed.results.validity import require_intact
 from testbed.run_hooks import RunHooks
 from testbed.running import check_tier, run_once
-from testbed.scenario.file import ScenarioError, load
+from testbed.scenario.file import load
 from testbed.scenario.schema import Scenario
+from testbed.scenario.settings import ScenarioError
 from testbed.steering import Steering
 from testbed.tiers import TIERS
 

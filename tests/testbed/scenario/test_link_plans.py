@@ -47,7 +47,7 @@ def test_refit_keeps_the_filters_that_stay(scheme: str) -> None:
     link = at("none").make(Random(1), 0, sized=False)
     filters = []
     for eln in ("ends", "base", "base", "none"):
-        link = at(eln).refit(link)
+        link = at(eln).refit(link, sized=False)
         assert isinstance(link, Filtered)
         filters.append({each.name: each for each in link.filters})
     own = [] if scheme == "none" else [scheme]
@@ -59,4 +59,4 @@ def test_refit_keeps_the_filters_that_stay(scheme: str) -> None:
 def test_refit_without_filters_leaves_the_link_bare() -> None:
     made = resolve(scenario(link={"scheme": "none"})).stations["up"].link
     link = made.make(Random(1), 0, sized=False)
-    assert made.refit(link) is link
+    assert made.refit(link, sized=False) is link

@@ -14,10 +14,11 @@ from channel.trace import write_trace
 from linklayer.slacp import SlacpConfig
 from testbed.results.store import RunFolder
 from testbed.scenario import schema
-from testbed.scenario.file import ScenarioError, load, validate
+from testbed.scenario.file import load, validate
 from testbed.scenario.plugin_options import Part
 from testbed.scenario.resolver import resolve
 from testbed.scenario.schema import Scenario, error_part
+from testbed.scenario.settings import ScenarioError
 from tests.harness.live_runs import Capture, refused
 
 ROOT = Path(__file__).parents[3]

@@ -13,9 +13,10 @@ from linklayer.queues.fq_codel import FqCoDel
 from linklayer.queues.red import Red
 from linklayer.schemes import SCHEMES
 from testbed.results.store import RunFolder
-from testbed.scenario.file import ScenarioError, load, plan_of
+from testbed.scenario.file import load, plan_of
 from testbed.scenario.resolver import resolve
 from testbed.scenario.schema import LinkOptions, Scenario
+from testbed.scenario.settings import ScenarioError
 from tests.harness.campaigns import plan
 from tests.harness.scenarios import raw_scenario, scenario, written
 

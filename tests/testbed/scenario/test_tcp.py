@@ -7,8 +7,9 @@ from typing import Any
 import pytest
 
 from hosts.tcp.config import SEAMS
-from testbed.scenario.file import ScenarioError, apply_setting, validate
+from testbed.scenario.file import validate
 from testbed.scenario.schema import Scenario
+from testbed.scenario.settings import ScenarioError, apply_setting
 from testbed.simulation import simulate
 from tests.harness.model_runs import model
 
