@@ -190,6 +190,8 @@ class ModelStation(Taker, Sleeper):
         if self._foreign:
             self._foreign -= 1
             self.fates.write(arrival)
+            if self._on_arrival is not None:
+                self._on_arrival(arrival)
             return False
         for observe in self._observers:
             observe(arrival)

@@ -56,6 +56,12 @@ def _anchored(key: str, value: Any, base: Path) -> Any:
 
 def apply_setting(raw: dict[str, Any], setting: str) -> None:
     """Apply one `a.b.0.c=value`; the value is YAML, its relative paths start at the current folder."""
+    key, value = split_setting(setting, Path.cwd())
+    apply_value(raw, key, value, base=Path.cwd(), setting=f"--set {setting}")
+
+
+def split_setting(setting: str, base: Path) -> tuple[str, Any]:
+    """Return key and value of `a.b.0.c=value`; the value is YAML, its relative paths start at `base`."""
     key, equals, text = setting.partition("=")
     if not equals or not key:
         raise ScenarioError(f"--set {setting}: must be key=value, as in channel.per=0.1")
@@ -63,7 +69,7 @@ def apply_setting(raw: dict[str, Any], setting: str) -> None:
         value = parse(text)
     except yaml.YAMLError:
         raise ScenarioError(f"--set {setting}: the value is not valid YAML") from None
-    apply_value(raw, key, value, base=Path.cwd(), setting=f"--set {setting}")
+    return key, _anchored(key, value, base)
 
 
 def apply_value(raw: dict[str, Any], key: str, value: Any, *, base: Path, setting: str) -> None:
