@@ -16,9 +16,20 @@ class RttEstimator:
     def __init__(self) -> None:
         self._srtt = 0
         self._variation = 0
+        #: the next sample begins anew if it is less than half of the first
+        self._guessed = False
+
+    def guess(self, rtt_ns: int) -> None:
+        """Take a first measurement that may contain the time of repetitions, such as a handshake's."""
+        self.handle_sample(rtt_ns)
+        self._guessed = True
 
     def handle_sample(self, rtt_ns: int) -> None:
         """Take one measurement."""
+        if self._guessed:
+            self._guessed = False
+            if 2 * rtt_ns < self._srtt:
+                self._srtt = 0
         if not self._srtt:
             self._srtt = rtt_ns
             self._variation = rtt_ns // 2

@@ -174,7 +174,7 @@ class Slacp(Link):
         if isinstance(frame, Hello):
             if self._session.handle_hello(frame, now):
                 self.end(now)
-                self._rtt.handle_sample(self._session.handshake_rtt_ns)
+                self._rtt.guess(self._session.handshake_rtt_ns)
                 self.stats.sessions += 1
             return
         session = self._session

@@ -1,5 +1,6 @@
 """The round-trip time estimate."""
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -28,6 +29,19 @@ def test_two_samples_by_hand() -> None:
 
 def test_a_steady_link_is_bounded_a_quarter_above_its_round_trip() -> None:
     assert bound(*[100 * MS] * 100) == 125 * MS
+
+
+@pytest.mark.parametrize(("sample", "begins_anew"), [(19, True), (20, False), (60, False)])
+def test_guess_counts_as_a_sample_unless_the_first_sample_is_less_than_half(sample: int, begins_anew: bool) -> None:
+    estimator = RttEstimator()
+    estimator.guess(40 * MS)
+    assert estimator.bound_ns == bound(40 * MS)
+    estimator.handle_sample(sample * MS)
+    assert estimator.bound_ns == (bound(sample * MS) if begins_anew else bound(40 * MS, sample * MS))
+    # the second sample never does
+    estimator.handle_sample(MS)
+    before = (sample * MS,) if begins_anew else (40 * MS, sample * MS)
+    assert estimator.bound_ns == bound(*before, MS)
 
 
 @given(st.integers(1, 10**10), st.integers(1, 10**10))

@@ -8,10 +8,10 @@ import pytest
 from common.sequence import MASK
 from linklayer.classify import RELIABLE
 from linklayer.slacp import Counting, Slacp, SlacpConfig
-from linklayer.slacp.frames import Damaged, Data, Fec, Frame
+from linklayer.slacp.frames import Ack, Damaged, Data, Fec, Frame
 from linklayer.slacp.sender import ArqSender
 from tests.harness.checked import footprint
-from tests.harness.slacp_pair import MS, A, B, Pair, packets
+from tests.harness.slacp_pair import MS, A, B, Pair, keep_all, packets
 
 
 def is_later(pair: Pair, at: int) -> bool:
@@ -90,6 +90,40 @@ def test_a_frame_held_up_for_long_does_not_make_later_tail_losses_wait_as_long()
     round_trip = 2 * (pair.delay + pair.frame_time)
     assert pair.ends[A].stats.sessions == 1
     assert lose_one(pair) <= config.dead_after_ns // 2 + config.ack_timer_max_ns + 2 * round_trip
+
+
+def test_handshake_with_lost_frames_does_not_make_tail_losses_wait_as_long() -> None:
+    """Its time contains the repetitions of HELLO: it counts until the first acknowledgement tells a round trip."""
+    pair = Pair()
+    pair.drop = lambda direction, frame: direction == B and pair.now < 5000 * MS
+    pair.establish()
+    session = pair.ends[B]._session
+    assert session.handshake_rtt_ns > 4000 * MS
+    pair.drop = keep_all
+    pair.send(B, *packets(8))
+    pair.run()
+    # while that long sample counted, its bound was 3 · 4 s at least, and half of `dead_after` the limit
+    started = pair.now
+    lost: list[Frame] = []
+
+    def drop(direction: str, frame: Frame) -> bool:
+        if direction == B and not isinstance(frame, Ack) and len(lost) < 2:
+            lost.append(frame)
+            return True
+        return False
+
+    pair.drop = drop
+    pair.send(B, b"lost")
+    pair.run_until(lambda: len(pair.delivered[A]) == 9)
+    assert pair.now - started < 1000 * MS
+
+
+@pytest.mark.parametrize("most_ms", [50, 400])
+def test_ack_timer_grows_up_to_its_largest_value_and_no_further(most_ms: int) -> None:
+    pair = Pair(SlacpConfig(ack_timer_max_ms=most_ms)).establish()
+    pair.run_until(lambda: pair.now > 10_000 * MS)
+    times = [at for at, name, frame in pair.log if name == A and isinstance(frame, Ack)]
+    assert times[-1] - times[-2] == most_ms * MS
 
 
 def test_a_repeated_acknowledgement_tells_no_round_trip_time() -> None:
