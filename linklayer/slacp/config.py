@@ -7,9 +7,9 @@ The defaults below are fadelab's choices and `docs/slacp.md` gives the reasons.
 from dataclasses import dataclass
 from typing import Annotated, Final
 
-from annotated_types import Ge, Le
+from annotated_types import Ge, Gt, Le
 
-from common.options import Count, Milliseconds, NotNegative, check_ranges
+from common.options import Count, Milliseconds, NotNegative, Probability, check_ranges
 from common.units import ns
 
 #: wire format: the channel number has four bits
@@ -42,6 +42,9 @@ class SlacpOptions:
     block_frames: Annotated[int, Ge(1), Le(MAX_BLOCK_SYMBOLS)] = 8
     #: redundancy frames per frame of a block (paper: 1); 0: no FEC; a block has 255 frames at most, redundancy included
     redundancy: NotNegative = 1.0
+    #: the share of packets that may be lost for good: a block gets the redundancy that the losses measured so far ask
+    #: for, where that is more than `redundancy`; none: `redundancy` alone
+    residual_loss: Annotated[Probability, Gt(0)] | None = None
     #: after this long an open block is closed although it is not full
     block_timer_ms: Milliseconds = 100
     #: an acknowledgement is due after this many new frames; a gap or a retransmission makes it due at once
@@ -49,6 +52,8 @@ class SlacpOptions:
     #: the receiver repeats its latest acknowledgement after this long without a new frame, doubling each time; none:
     #: five full frames' time, 50 ms at least
     ack_timer_ms: Milliseconds | None = None
+    #: the largest ACK timer; none: four times the smallest, 500 ms at least
+    ack_timer_max_ms: Annotated[Milliseconds, Le(5000)] | None = None
     #: frames from the oldest unacknowledged to the newest sent
     window: Annotated[int, Ge(1), Le(MAX_WINDOW)] = 1024
     #: whether reliable packets leave the link in order, or each at once
@@ -70,8 +75,6 @@ class SlacpConfig(SlacpOptions):
 
     #: how long a full frame of the peer's takes on the link
     frame_ms: NotNegative = 0
-    #: the largest ACK timer
-    ack_timer_max_ms: Milliseconds | None = None
     #: a peer not heard for this long is gone: the session ends and a new one is sought
     dead_after_ms: Milliseconds | None = None
     #: None: a reliable channel and a fast one

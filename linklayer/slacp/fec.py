@@ -13,12 +13,14 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence, Sized
 from dataclasses import dataclass
 from functools import lru_cache
+from math import comb
 from typing import Final, cast
 
 import zfec
 from mypy_extensions import mypyc_attr
 from typing_extensions import override
 
+from linklayer.slacp.config import MAX_BLOCK_SYMBOLS
 from linklayer.slacp.frames import SYMBOL_BYTES
 
 _PREFIX: Final = struct.Struct(">HI")
@@ -26,8 +28,31 @@ assert _PREFIX.size == SYMBOL_BYTES
 _encoder = lru_cache(512)(zfec.Encoder)
 _decoder = lru_cache(512)(zfec.Decoder)
 
+#: redundancy frames that losses may ask for, per frame of a block: the rest of an outage is not theirs to bridge
+MAX_REDUNDANCY: Final = 8
+
 #: a block's member: its sequence number (as on the wire) and its packet
 Member = tuple[int, Sized]
+
+
+def redundancy_for(actual: int, loss: float, residual_loss: float) -> int:
+    """Return how many redundancy frames of a block of `actual` frames leave a share of all packets lost for good.
+
+    X frames of the block and Y of its redundancy are lost, independently. The X packets are lost for good when X + Y
+    exceeds the redundancy. A packet is in a block with the probability `loss`. At most `MAX_REDUNDANCY` for each frame.
+    """
+    most = min(MAX_REDUNDANCY * actual, MAX_BLOCK_SYMBOLS - actual)
+    lost = [comb(actual, x) * loss**x * (1 - loss) ** (actual - x) for x in range(actual + 1)]
+    # chance that so many redundancy frames are lost, by their number
+    of_redundancy = [1.0]
+    for redundant in range(most):
+        missed = sum(x * chance * sum(of_redundancy[max(0, redundant + 1 - x) :]) for x, chance in enumerate(lost) if x)
+        if loss * missed / actual <= residual_loss:
+            return redundant
+        before = [0.0, *of_redundancy]
+        of_redundancy = [each * (1 - loss) for each in of_redundancy] + [0.0]
+        of_redundancy = [each + loss * one for each, one in zip(of_redundancy, before, strict=True)]
+    return most
 
 
 @mypyc_attr(allow_interpreted_subclasses=True)

@@ -8,8 +8,9 @@ was sent longer ago than a round trip. A frame is retransmitted at most `retrans
 before everything new. At most one packet waits unsent: the rest stays in the IP queue.
 
 First transmissions carry no FEC. Retransmitted frames form a block; when it is full, or when its threshold timer has
-expired and no retransmission waits, its redundancy is computed, unless all of it has been acknowledged by then. A
-protected retransmission is judged when its block's last redundancy frame is.
+expired and no retransmission waits, its redundancy is computed, unless all of it has been acknowledged by then. Its
+amount is fixed for each frame or, with `residual_loss`, follows the losses of first transmissions. A protected
+retransmission is judged when its block's last redundancy frame is.
 
 When there is nothing more to send, a SYNC guards the last frame.
 
@@ -23,8 +24,9 @@ from typing import Final
 
 from common.sequence import MASK
 from common.units import ns
+from linklayer.adaptive.estimator import LossEstimator
 from linklayer.slacp.config import SlacpConfig
-from linklayer.slacp.fec import ErasureCode
+from linklayer.slacp.fec import ErasureCode, redundancy_for
 from linklayer.slacp.frames import Data, Fec, Sync
 from linklayer.slacp.stats import SlacpCounters
 
@@ -88,6 +90,8 @@ class ArqSender:
         #: the newest acknowledgement's bitmap, all of it settled; its bit 0 is `_listed_from`
         self._listed = 0
         self._listed_from = first
+        #: of first transmissions, where they decide the redundancy
+        self._losses = None if config.residual_loss is None else LossEstimator()
         self._open: _Block | None = None
         self._closed: deque[_Block] = deque()
         self._next_block = 0
@@ -156,11 +160,15 @@ class ArqSender:
     def _settle(self, seq: int) -> None:
         entry = self._outstanding.pop(seq, None)
         if entry is not None:
+            if self._losses is not None and not entry.resent:
+                self._losses.handle(False)
             entry.settled = True
             self._counters.acked += 1
             self._counters.useful_bytes += len(entry.packet)
 
     def _lose(self, entry: _Outstanding) -> None:
+        if self._losses is not None and not entry.resent:
+            self._losses.handle(True)
         if entry.resent < self._config.retransmissions:
             self._lost.append(entry)
             return
@@ -294,7 +302,11 @@ class ArqSender:
         self._open = None
         if all(entry.settled for entry in block.members):
             return
-        redundant = ceil(len(block.members) * self._config.redundancy)
+        actual = len(block.members)
+        redundant = ceil(actual * self._config.redundancy)
+        residual_loss = self._config.residual_loss
+        if self._losses is not None and residual_loss is not None:
+            redundant = max(redundant, redundancy_for(actual, self._losses.loss, residual_loss))
         members = [(entry.seq & MASK, entry.packet) for entry in block.members]
         shards = self._code.encode(members, redundant)
         block.shards.extend(enumerate(shards, start=len(members)))

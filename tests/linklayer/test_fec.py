@@ -1,12 +1,14 @@
 """The erasure codes: any `actual` symbols of a block give all of it, for octets and for size-only packets alike."""
 
 from collections.abc import Sized
+from itertools import product
+from math import prod
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from linklayer.slacp.fec import Counting, ErasureCode, Member, ReedSolomon
+from linklayer.slacp.fec import MAX_REDUNDANCY, Counting, ErasureCode, Member, ReedSolomon, redundancy_for
 from linklayer.slacp.frames import SYMBOL_BYTES
 
 SEQS = st.integers(0, 0xFFFF_FFFF)
@@ -79,3 +81,30 @@ SHARD = bytes(ReedSolomon().encode([(1, b"one"), (2, b"two")], 1)[0])  # type: i
 def test_what_cannot_be_is_a_contradiction(known: dict[int, Member], shards: dict[int, Sized], words: str) -> None:
     with pytest.raises(ValueError, match=words):
         ReedSolomon().decode(2, known, shards)
+
+
+def residual(actual: int, redundant: int, loss: float) -> float:
+    """Packets of a block lost for good, relative to all packets, by going through all fates of the block's frames."""
+    total = 0.0
+    for fates in product((False, True), repeat=actual + redundant):
+        if sum(fates) > redundant:
+            chance = prod(loss if lost else 1 - loss for lost in fates)
+            total += chance * sum(fates[:actual])
+    return loss * total / actual
+
+
+@pytest.mark.parametrize("actual", [1, 2, 4])
+@pytest.mark.parametrize("loss", [0.02, 0.1, 0.3, 0.5])
+@pytest.mark.parametrize("residual_loss", [0.02, 0.1])
+def test_redundancy_is_the_least_that_leaves_the_residual_loss(actual: int, loss: float, residual_loss: float) -> None:
+    redundant = redundancy_for(actual, loss, residual_loss)
+    assert residual(actual, redundant, loss) <= residual_loss
+    if redundant:
+        assert residual(actual, redundant - 1, loss) > residual_loss
+
+
+def test_redundancy_is_bounded_by_frame_and_by_block() -> None:
+    assert redundancy_for(1, 0.99, 1e-6) == MAX_REDUNDANCY
+    assert redundancy_for(3, 1.0, 1e-6) == 3 * MAX_REDUNDANCY
+    assert redundancy_for(200, 0.9, 1e-6) == 55
+    assert redundancy_for(8, 0.0, 1e-6) == 0

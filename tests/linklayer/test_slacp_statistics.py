@@ -74,6 +74,29 @@ def test_residual_losses_and_efficiency_are_what_theory_gives(per: float, n: int
     assert count(frames, Fec) == pytest.approx(count(frames, Data) - n, rel=0.02)
 
 
+def test_redundancy_that_follows_the_losses_leaves_the_residual_loss_at_half_the_frames_lost() -> None:
+    """As many redundancy frames as packets fail as often as they suffice there: an eighth of all packets is lost."""
+    n, per = 5000, 0.5
+    fixed, _ = transfer(per, n, seed=11)
+    mean, _ = losses_of_a_block(per)
+    assert len(fixed.given_up[A]) / n == pytest.approx(per * mean / BLOCK, rel=0.1)
+    assert per * mean / BLOCK == pytest.approx(1 / 8)
+    config = SlacpConfig(block_frames=BLOCK, block_timer_ms=60_000, residual_loss=0.01)
+    follows, frames = transfer(per, n, seed=11, config=config)
+    # the estimate errs by some percent, and too little redundancy costs more than too much saves
+    assert 0.004 < len(follows.given_up[A]) / n < 0.015
+    # 17 redundancy frames for 8 packets: 1 + 0.5 · (1 + 17 / 8) frames a packet, where 2 are the least
+    assert len(frames) / n == pytest.approx(1 + 0.5 * (1 + 17 / 8), rel=0.05)
+
+
+def test_redundancy_that_follows_the_losses_is_the_fixed_one_where_that_suffices() -> None:
+    n, per = 2000, 0.1
+    _, fixed = transfer(per, n, seed=12)
+    config = SlacpConfig(block_frames=BLOCK, block_timer_ms=60_000, residual_loss=0.01)
+    _, follows = transfer(per, n, seed=12, config=config)
+    assert follows == fixed
+
+
 def test_without_fec_the_residual_loss_rate_is_the_square_of_the_error_rate() -> None:
     n, per = 5000, 0.2
     pair, frames = transfer(per, n, seed=5, config=SlacpConfig(redundancy=0))
