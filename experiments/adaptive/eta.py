@@ -28,42 +28,55 @@ from experiments.adaptive.__main__ import BUDGETS, GROUP
 from experiments.adaptive.bound import Link, bound, rounds_within
 from testbed.campaigns.journal import Journal, read_journal
 from testbed.campaigns.processes import call_all
-from testbed.model.model_run import Simulation
+from testbed.model.model_run import Begun, Simulation
 from testbed.model.watch import Watch
 from testbed.papers.plots import COLOURS, save, subplots, title
 from testbed.papers.report import table
 from testbed.paths import root
 from testbed.results.statistics import statistic
+from testbed.results.summary import Summary
 from testbed.scenario.file import load
 from testbed.scenario.resolver import resolve
+from testbed.scenario.schema import Scenario
 
 RUN_S: Final = 60
 SKIPPED_S: Final = 5
 RESIDUAL: Final = 1e-4
 LOSSES: Final = (1, 5, 10, 20, 30, 50)
 TCPS: Final = ("user:sack", "user:modern")
+#: the workload: one transfer
+BULK: Final = (f"workloads=[{{kind: bulk, direction: up, duration_s: {RUN_S}}}]", "trace=false")
 RATE_BPS: Final = 2_000_000
 FRAME_MS: Final = 1524 * 8 * 1000 / RATE_BPS
 #: of a full frame, from the radio's taking it, behind another one, to its acknowledgement
 ROUND_TRIP_MS: Final = 2 * 25 + 2 * FRAME_MS
 #: the errors by name: the mean length of bursts in frames; 0: Bernoulli
 BURSTS: Final = {"bernoulli": 0, "ge2": 2, "ge20": 20}
-#: the links beside slacp-adaptive, with the settings that fit this path's round trip
-LINKS: Final[Mapping[str, Sequence[str]]] = {
-    "slacp-adaptive": ("link.scheme=slacp-adaptive",),
-    "slacp": ("link.scheme=slacp",),
-    **{
-        f"arq, {retries} retries": (
-            "link.scheme=arq",
-            f"link.arq={{retries: {retries}, resend_after_ms: 80, in_order: true}}",
-        )
-        for retries in (2, 5)
-    },
-    **{
-        f"hybrid, {data} of 10": ("link.scheme=hybrid", f"link.hybrid={{data_fragments: {data}, resend_after_ms: 80}}")
-        for data in (9, 6)
-    },
-}
+
+
+def links(resend_ms: float) -> Mapping[str, Sequence[str]]:
+    """Return slacp-adaptive and the links beside it by their names; `resend_ms` must exceed the path's round trip."""
+    return {
+        "slacp-adaptive": ("link.scheme=slacp-adaptive",),
+        "slacp": ("link.scheme=slacp",),
+        **{
+            f"arq, {retries} retries": (
+                "link.scheme=arq",
+                f"link.arq={{retries: {retries}, resend_after_ms: {resend_ms}, in_order: true}}",
+            )
+            for retries in (2, 5)
+        },
+        **{
+            f"hybrid, {data} of 10": (
+                "link.scheme=hybrid",
+                f"link.hybrid={{data_fragments: {data}, resend_after_ms: {resend_ms}}}",
+            )
+            for data in (9, 6)
+        },
+    }
+
+
+LINKS: Final = links(80)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -115,8 +128,8 @@ class Figures:
     busy: float
 
 
-class _Meter(Watch):
-    """Octets that the application has read, and delays of packets, from `SKIPPED_S` to `RUN_S`."""
+class Meter(Watch):
+    """Octets that the application of a transfer has read, and delays of packets, from `SKIPPED_S` to `RUN_S`."""
 
     def __init__(self) -> None:
         self._before = self._read = 0
@@ -150,15 +163,22 @@ class Task:
 def measure(task: Task) -> Figures:
     """Make a run. Raises FadelabError."""
     cell = task.cell
-    bulk = f"workloads=[{{kind: bulk, direction: up, duration_s: {RUN_S}}}]"
-    path = root() / "scenarios/lossy-link.yaml"
-    settings = [*cell.settings, bulk, "trace=false", *task.settings]
-    scenario = load(path, settings, tier="model", tcp=cell.tcp, seed=task.seed)
-    meter = _Meter()
-    summary = Simulation(resolve(scenario), watch=meter, timed=True).run()
-    link, delays = summary.link["up"], sorted(meter.delays_ns) or [0]
+    settings = [*cell.settings, *BULK, *task.settings]
+    return bulk(load(root() / "scenarios/lossy-link.yaml", settings, tier="model", tcp=cell.tcp, seed=task.seed))
+
+
+def bulk(scenario: Scenario, begun: Begun = lambda network, traffic: None) -> Figures:
+    """Run a scenario with `BULK` among its settings."""
+    meter = Meter()
+    summary = Simulation(resolve(scenario), watch=meter, begun=begun, timed=True).run()
+    return figures(summary, meter.goodput_bps, meter.delays_ns)
+
+
+def figures(summary: Summary, goodput_bps: float, delays_ns: Sequence[int]) -> Figures:
+    """Return the figures of a run."""
+    link, delays = summary.link["up"], sorted(delays_ns) or [0]
     return Figures(
-        goodput_bps=meter.goodput_bps,
+        goodput_bps=goodput_bps,
         residual=link.residual_losses / max(1, link.packets),
         p50_ms=delays[len(delays) // 2] / 1e6,
         p99_ms=delays[math.ceil(0.99 * len(delays)) - 1] / 1e6,
