@@ -143,14 +143,25 @@ def _summary(computed: Sequence[_Computed]) -> Iterator[str]:
     yield "are values of cells; several cells may be numbers of the same run. Processor time is that of the runs, not"
     yield "of plots."
     yield from ("", "Statements of the papers, by the evidence of these runs:", "")
-    rows = [
-        [each.paper.name, f"{len(found)}", *(f"{sum(f.verdict is verdict for f in found)}" for verdict in Verdict)]
-        for each in computed
-        for found in [each.paper.findings(each.results)]
-    ]
-    yield from report.table(["paper", "statements", *map(str, Verdict)], rows)
+    rows = [row for each in computed for row in _scores(each)]
+    yield from report.table(["paper", "parameters", "statements", "met", *map(str, Verdict)], rows)
+    yield ""
+    yield "*parameters*: how many of them the paper states; the others are ours, each with its reason. *met*: all cases"
+    yield "hold, which is no test. The statements that are not met are below, with what is known of why."
     for each in computed:
         yield from ("", *_section(each))
+
+
+def _scores(each: _Computed) -> Iterator[list[str]]:
+    """Yield the statements met, and their verdicts, by each set of parameters."""
+    choices = [choice for group in each.paper.parameters.values() for choice in group]
+    stated = sum(choice.whose == "paper" for choice in choices)
+    for name, results in {"": each.results, **each.variants}.items():
+        found = each.paper.findings(results)
+        met = sum(finding.hits == len(finding.cases) for finding in found)
+        verdicts = (sum(finding.verdict is verdict for finding in found) for verdict in Verdict)
+        parameters = f"`{name}`" if name else f"{stated} of {len(choices)} the paper's"
+        yield [each.paper.name, parameters, *map(str, (len(found), met, *verdicts))]
 
 
 def _section(each: _Computed) -> Iterator[str]:

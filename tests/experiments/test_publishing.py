@@ -13,9 +13,17 @@ from testbed.papers import publishing
 from testbed.papers.computing import reproduce
 from testbed.papers.folder import compute_into, read_manifest, read_results
 from testbed.papers.question import Question
+from testbed.papers.runs import Parameter
 from tests.experiments.made_up import PAPER
 
-BRIEF = replace(PAPER, brief=("table1/*",), notes=("A note.",), variants={"again": ()})
+CHOICES = Parameter("mtu", 1400, "paper", ""), Parameter("limit_s", 60, "ours", "long")
+BRIEF = replace(
+    PAPER,
+    brief=("table1/*",),
+    notes=("A note.",),
+    variants={"again": ()},
+    parameters={"all": CHOICES[:1], "a": CHOICES[1:]},
+)
 
 
 @pytest.fixture
@@ -56,7 +64,8 @@ def test_pages_have_origin_findings_ratios_and_tables(folder: Path) -> None:
     [ours, again] = both.split("|")[2:4]
     assert ours == again
     assert "of 5, " in ours
-    assert "| made-up | 1 | 0 | 1 | 0 |" in text
+    for parameters in ("1 of 2 the paper's", "`again`"):
+        assert f"| made-up | {parameters} | 1 | 0 | 0 | 1 | 0 |" in text
     assert "| `table1` |" in text
     # medians alone there, with quartiles behind
     assert " to 1" not in next(line for line in text.splitlines() if line.startswith("| `table1/a`"))
