@@ -1,6 +1,6 @@
 """Runs scenarios: tiers by name, repetitions, a folder per run."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from common.sides import SIDES
@@ -13,10 +13,11 @@ from testbed.observers import MakeHooks, no_hooks
 from testbed.results.removal import going_on
 from testbed.results.store import RunFolder, noting_warnings
 from testbed.results.summary import Summary
-from testbed.run_hooks import Show
+from testbed.run_hooks import RunHooks, Show
 from testbed.scenario.resolver import resolve
-from testbed.scenario.run_plan import make_rng
+from testbed.scenario.run_plan import Plan, make_rng
 from testbed.scenario.schema import Direction, Scenario
+from testbed.virtual import virtual_run
 
 
 def check_tier(scenario: Scenario) -> None:
@@ -25,9 +26,12 @@ def check_tier(scenario: Scenario) -> None:
     if plan.tier.medium is None:
         check_model(plan)
         return
-    check_machine()
-    if plan.split is not None:
-        split_routes.check()
+    if plan.clock == "virtual":
+        virtual_run.check()
+    else:
+        check_machine()
+        if plan.split is not None:
+            split_routes.check()
     for present in (plan, *(change.plan for change in plan.changes)):
         MEDIA[plan.tier.medium].check(present)
 
@@ -40,6 +44,8 @@ def unused(scenario: Scenario) -> Iterator[str]:
         if not any(end.flow_control for end in ends):
             yield f"scheme {link.scheme} has no use for link.queue: its packets wait in the transmitter's buffer"
     tier = plan.tier
+    if tier.simulated and scenario.clock is not None:
+        yield f"tier {scenario.tier} has no use for clock: it is always in virtual time"
     if tier.air == "virtual":
         return
     # by value: a stored scenario contains the defaults, too
@@ -67,10 +73,15 @@ def run_in(folder: RunFolder, scenario: Scenario, show: Show, make_hooks: MakeHo
     plan, hooks = resolve(scenario), make_hooks(scenario, folder)
     try:
         with going_on(folder.path), noting_warnings(folder.path):
-            run = run_model if plan.tier.simulated else run_live
-            summary = run(plan, folder, show, hooks)
+            summary = _runner(plan)(plan, folder, show, hooks)
     except BaseException as error:
         hooks.ended(None, " ".join(str(error).split()) or type(error).__name__)
         raise
     hooks.ended(summary, None)
     return summary
+
+
+def _runner(plan: Plan) -> Callable[[Plan, RunFolder, Show, RunHooks], Summary]:
+    if plan.tier.simulated:
+        return run_model
+    return virtual_run.run_virtual if plan.clock == "virtual" else run_live

@@ -41,7 +41,7 @@ MAY_IMPORT = {
 #: room of testbed/ -> the other rooms it may import from; the files beside the rooms join them
 ROOMS = {
     "campaigns": frozenset({"results", "scenario", "tiers"}),
-    "cli": frozenset({"campaigns", "exports", "live", "papers", "reports", "results", "scenario", "tiers"}),
+    "cli": frozenset({"campaigns", "exports", "live", "papers", "reports", "results", "scenario", "tiers", "virtual"}),
     "exports": frozenset({"model", "results", "scenario"}),
     "live": frozenset({"results", "scenario", "tiers"}),
     "model": frozenset({"results", "scenario", "tiers"}),
@@ -50,12 +50,14 @@ ROOMS = {
     "results": frozenset({"scenario", "tiers"}),
     "scenario": frozenset({"tiers"}),
     "tiers": frozenset(),
+    "virtual": frozenset({"live", "results", "scenario"}),
 }
 
 #: rooms of testbed/ that make runs -> what they may import of scenario/: the plan, no part of the schema
 PLAN = {
     "live": frozenset({"testbed.scenario.run_plan", "testbed.scenario.file.plan_of"}),
     "model": frozenset({"testbed.scenario.run_plan"}),
+    "virtual": frozenset({"testbed.scenario.run_plan", "testbed.scenario.file.plan_of"}),
 }
 
 CORES = ("channel", "linklayer", "tcpip", "hosts/tcp", "hosts/engine", "hosts/workloads")

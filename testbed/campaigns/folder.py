@@ -170,16 +170,22 @@ def open_plan(path: Path) -> CampaignPlan:
     return plan
 
 
-def planned(file: Path) -> tuple[CampaignPlan, Path, dict[str, Path]]:
+def planned(file: Path, clock: str | None = None) -> tuple[CampaignPlan, Path, dict[str, Path]]:
     """Return the plan of a campaign's file, or of a plan.json; the file that began it; and the files to copy.
 
-    The files are by their paths in a campaign's folder. Raises FadelabError.
+    The files are by their paths in a campaign's folder. `clock`: of all points, in place of the file's. Raises
+    FadelabError.
     """
     if file.name == PLAN:
+        if clock is not None:
+            raise CampaignError(f"{file} is fixed, its clock, too: leave out --clock, or name the campaign's own file")
         plan = open_plan(file.parent)
         return plan, file.with_name(SOURCE), {name: file.parent / name for name in plan.files}
     try:
-        plan, files = make_plan(load_campaign(file), file)
+        campaign = load_campaign(file)
+        if clock is not None:
+            campaign = campaign.model_copy(update={"set": {**campaign.set, "clock": clock}})
+        plan, files = make_plan(campaign, file)
     except FadelabError as error:
         if (beside := file.with_name(PLAN)).exists():
             # a copy: the scenario that it names stayed where the original is

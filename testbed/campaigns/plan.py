@@ -44,7 +44,7 @@ class Point:
     @property
     def real_time(self) -> bool:
         """Whether its runs need the wall clock, and so a machine that does nothing else."""
-        return not TIERS[self.scenario["tier"]].simulated
+        return not TIERS[self.scenario["tier"]].simulated and self.scenario.get("clock") != "virtual"
 
     @property
     def label(self) -> str:

@@ -24,6 +24,7 @@ class FailedRunsError(FadelabError):
 @click.command(epilog="docs/campaigns.md")
 @click.argument("file", type=options.FILE)
 @click.option("--out", type=options.FOLDER, help="The campaign's folder; default: runs/NAME.")
+@options.clock
 @click.option("--workers", type=click.IntRange(1, 1024), help="Processes; default: one per core.")
 @click.option("--scheduler", metavar="ADDRESS", help="Let a Dask cluster make the runs of tier model.")
 @click.option("--retry", is_flag=True, help="Make runs again that failed.")
@@ -33,6 +34,7 @@ class FailedRunsError(FadelabError):
 def campaign(
     file: Path,
     out: Path | None,
+    clock: str | None,
     workers: int | None,
     scheduler: str | None,
     retry: bool,
@@ -52,7 +54,7 @@ def campaign(
     from testbed.reports.footnotes import counted
     from testbed.results.show import warn
 
-    plan, source, files = planned(file)
+    plan, source, files = planned(file, clock)
     loaded = plan.campaign
     console = Console()
     if plan_only:
@@ -89,12 +91,16 @@ def campaign(
 
 def _check_machine(plan: "CampaignPlan") -> None:
     """Refuse a campaign that this machine cannot run, before anything is written."""
+    from testbed.cli.machine.virtual_kernel import prepare_clock
     from testbed.running import check_tier
     from testbed.scenario.file import validate
+    from testbed.tiers import TIERS
 
     for point in plan.points:
-        if point.real_time:
-            check_tier(validate({**point.scenario}, point.name))
+        if not TIERS[point.scenario["tier"]].simulated:
+            scenario = validate({**point.scenario}, point.name)
+            prepare_clock(scenario)
+            check_tier(scenario)
 
 
 def _workers(plan: "CampaignPlan", workers: int | None, scheduler: str | None) -> "Callable[[], Workers]":

@@ -31,6 +31,7 @@ _INTERRUPT_S = 0.2
     show_default=True,
     help="The medium.",
 )
+@options.clock
 @options.devices
 @click.option("--seconds", type=options.Finite(min=2), default=40.0, show_default=True, help="Length of each run.")
 @options.settings("Change a value of the scenario.")
@@ -41,6 +42,7 @@ _INTERRUPT_S = 0.2
 @click.option("--allow-late", is_flag=True, hidden=True, expose_value=False)
 def demo(
     tier: str,
+    clock: str | None,
     devices: tuple[str, ...],
     seconds: float,
     settings: tuple[str, ...],
@@ -58,6 +60,7 @@ def demo(
     from rich.console import Console
 
     from testbed.cli.machine import capacity
+    from testbed.cli.machine.virtual_kernel import prepare_clock
     from testbed.observers import database_hooks, open_influx
     from testbed.results import show
     from testbed.results.validity import require_intact
@@ -66,11 +69,14 @@ def demo(
 
     path = options.DEMO_SCENARIOS[tier]
     common = (f"workloads.0.duration_s={seconds}", *settings, *options.device_settings(devices))
-    wanted = load(path, common, tier=tier, seed=seed)
+    wanted = load(path, common, tier=tier, clock=clock, seed=seed)
+    prepare_clock(wanted)
     check_tier(wanted)
     plan, reason = plan_for(wanted)
     common = (*common, *capacity.lowered(wanted, plan.share))
-    scenarios = [load(path, (*common, f"link.scheme={scheme}"), tier=tier, seed=seed) for scheme in SCHEMES]
+    scenarios = [
+        load(path, (*common, f"link.scheme={scheme}"), tier=tier, clock=clock, seed=seed) for scheme in SCHEMES
+    ]
     make_hooks = database_hooks(open_influx(influx, token_file), show.warn)
     console = Console()
     first = scenarios[0]
@@ -101,12 +107,16 @@ def plan_for(scenario: "Scenario") -> "tuple[DemoPlan, str]":
     """Return how this machine is to run the demo and, where it cannot run as it should, a line that says why."""
     from fractions import Fraction
 
+    from testbed.campaigns.processes import cores
     from testbed.cli.machine import capacity, processors
     from testbed.scenario.file import load
 
     if TIERS[scenario.tier].air == "real":
         # each pair of virtual radios has an air of its own; there is one pair of real radios
         return capacity.DemoPlan(1, Fraction(1)), ""
+    if scenario.clock == "virtual":
+        # a slow machine takes longer, and that is all
+        return capacity.DemoPlan(min(len(SCHEMES), cores()), Fraction(1)), ""
     costs = capacity.link_costs(scenario, processors.slowness())
     if _rates(scenario) != _rates(load(options.DEMO_SCENARIOS[scenario.tier], tier=scenario.tier)):
         # a rate that the user asked for stays

@@ -17,7 +17,7 @@ def env() -> None:
     eval "$(./fadelab env)"
     """
     # ours go before the paths that a variable holds already
-    for name, paths in _variables().items():
+    for name, paths in variables().items():
         ours = shlex.quote(":".join(map(str, paths)))
         click.echo(f"export {name}={ours}${{{name}:+:${name}}}")
 
@@ -25,8 +25,8 @@ def env() -> None:
 COMMAND = env
 
 
-def _variables() -> dict[str, tuple[Path, ...]]:
-    """Search paths by the variable's name."""
+def variables() -> dict[str, tuple[Path, ...]]:
+    """Return the search paths of virtual USRPs and of our blocks, by the name of their variable."""
     ours = (path for path in map(Path, site.getsitepackages()) if path.is_relative_to(root()))
     return {
         "UHD_MODULE_PATH": (root() / ".build" / "vusrp" / "uhd",),

@@ -4,13 +4,13 @@ import json
 import math
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import click
 
 from testbed.errors import FadelabError
 from testbed.paths import root
-from testbed.tiers import TIERS, tier_with
+from testbed.tiers import TIERS, Clock, tier_with
 
 #: scenario of the demo, by tier
 DEMO_SCENARIOS = {name: root() / "scenarios" / tier.demo for name, tier in TIERS.items() if tier.demo}
@@ -48,6 +48,9 @@ PATH = click.Path(path_type=Path)
 FILE = click.Path(path_type=Path, dir_okay=False)
 FOLDER = click.Path(path_type=Path, file_okay=False)
 
+clock = click.option(
+    "--clock", type=click.Choice(get_args(Clock)), help="Run by this clock; virtual: in a machine in virtual time."
+)
 devices = click.option("--device", "devices", multiple=True, metavar="ARGS", help="Tier usrp: ST's radio, then BAS's.")
 json_ = click.option("--json", "json_", is_flag=True, help="Print one JSON object instead of the table.")
 out = click.option("--out", type=FOLDER, default="runs", show_default=True)

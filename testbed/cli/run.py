@@ -11,6 +11,7 @@ from testbed.tiers import TIERS
 @click.command(epilog="docs/scenarios.md")
 @click.argument("scenario", type=options.PATH)
 @click.option("--tier", type=click.Choice(list(TIERS)), help="Run on this tier.")
+@options.clock
 @click.option("--tcp", metavar="NAME", help="What both hosts speak: a profile of the kernel's TCP, or user:NAME.")
 @options.settings("Change a value, as in channel.per=0.1.")
 @options.devices
@@ -23,6 +24,7 @@ from testbed.tiers import TIERS
 def run(
     scenario: Path,
     tier: str | None,
+    clock: str | None,
     tcp: str | None,
     settings: tuple[str, ...],
     devices: tuple[str, ...],
@@ -42,6 +44,7 @@ def run(
 
     from rich.console import Console
 
+    from testbed.cli.machine.virtual_kernel import prepare_clock
     from testbed.observers import database_hooks, open_influx
     from testbed.results import show
     from testbed.results.quality_table import quality_table
@@ -50,7 +53,8 @@ def run(
     from testbed.running import check_tier, run_once, unused
     from testbed.scenario.file import load
 
-    loaded = load(scenario, (*settings, *options.device_settings(devices)), tier=tier, tcp=tcp, seed=seed)
+    loaded = load(scenario, (*settings, *options.device_settings(devices)), tier=tier, clock=clock, tcp=tcp, seed=seed)
+    prepare_clock(loaded)
     check_tier(loaded)
     make_hooks = database_hooks(open_influx(influx, token_file), show.warn)
     show.warn(*unused(loaded))

@@ -27,6 +27,7 @@ from testbed.errors import FadelabError
 from testbed.results.summary import Summary
 from testbed.scenario.schema import Scenario
 from testbed.sources import sources
+from testbed.tiers import TIERS
 
 #: a warning or an error in UHD's form: its module and its first line
 _UHD_WARNING = re.compile(r"^\[(?:WARNING|ERROR)\] \[([^]]+)\] (.+)$", re.MULTILINE)
@@ -71,6 +72,13 @@ class RunFolder:
         folder._begin(scenario, command)
         return folder
 
+    @classmethod
+    def opened(cls, path: Path) -> "RunFolder":
+        """Return the folder of a run that another process has begun."""
+        folder = cls(path)
+        folder._manifest = json.loads((path / "manifest.json").read_text())
+        return folder
+
     def _begin(self, scenario: Scenario, command: Sequence[str] | None = None) -> None:
         values = scenario.model_dump(mode="json", exclude_none=True)
         (self.path / "scenario.yaml").write_text(yaml.safe_dump(values, sort_keys=False))
@@ -82,6 +90,16 @@ class RunFolder:
     def note_radio(self, station: str, about: Mapping[str, Any]) -> None:
         """Write what a station's radio says of itself."""
         self._manifest.setdefault("radios", {})[station] = about
+        self._write("manifest.json", self._manifest)
+
+    def note_machine(self, about: Mapping[str, Any]) -> None:
+        """Write which machine makes the run, where it is not this one."""
+        self._manifest["machine"] = about
+        self._write("manifest.json", self._manifest)
+
+    def note_kernel(self, release: str) -> None:
+        """Write the kernel of the run, where it is not this machine's."""
+        self._manifest["versions"]["kernel"] = release
         self._write("manifest.json", self._manifest)
 
     def began(self, epoch: datetime) -> None:
@@ -139,6 +157,7 @@ def manifest(scenario: Scenario) -> dict[str, Any]:
         "command": [Path(sys.argv[0]).name, *sys.argv[1:]],
         "scenario": scenario.name,
         "tier": scenario.tier,
+        "clock": scenario.clock or TIERS[scenario.tier].clocks[0],
         "seed": scenario.seed,
         # the scheme's own where the scenario's file has none
         "queue": scenario.link.queue.model_dump(mode="json", exclude_none=True),

@@ -78,6 +78,7 @@ def resolve(scenario: Scenario) -> Plan:
         name=scenario.name,
         stem=scenario.stem,
         tier=tier,
+        clock=scenario.clock or tier.clocks[0],
         seed=scenario.seed,
         mtu_bytes=scenario.mtu,
         max_frame_bytes=scenario.max_frame_bytes,

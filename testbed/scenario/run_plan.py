@@ -30,7 +30,7 @@ from linklayer.filters.filtered import Filtered
 from linklayer.link import Link, LinkContext, Scheme
 from linklayer.queues import Queue, QueueContext, QueuePlugin
 from tcpip.access import Objects, Octets
-from testbed.tiers import Tier
+from testbed.tiers import Clock, Tier
 
 #: the end that transmits on a side
 ENDS: Final[Mapping[Side, End]] = {"up": "mobile", "down": "base"}
@@ -272,6 +272,7 @@ class Plan:
     #: names the run's scenario, tier, scheme and seed
     stem: str
     tier: Tier
+    clock: Clock
     seed: int
     mtu_bytes: int
     #: the largest frame on the air

@@ -29,7 +29,7 @@ from testbed.scenario.plugin_options import Choice, Part, options_of, part_of, w
 from testbed.scenario.radio import RADIO, RadioOptions
 from testbed.scenario.settings import ScenarioError
 from testbed.scenario.tcp import Tcp, TcpPart, check_tcp, shortened, user_tcp
-from testbed.tiers import TIERS, names_of
+from testbed.tiers import TIERS, Clock, names_of
 
 #: high enough for every modulation to be free of errors
 DEFAULT_SNR_DB = 40.0
@@ -320,6 +320,8 @@ class Scenario(Part):
     name: Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]*$")]
     description: str = ""
     tier: Annotated[str, OneOf(tuple(TIERS))] = "emulated"
+    #: None: the tier's usual one
+    clock: Clock | None = None
     seed: Annotated[int, Field(ge=0)] = 1
     #: octets of the IP packet
     mtu: int = Field(default=1500, ge=128, le=9000)
@@ -361,6 +363,8 @@ class Scenario(Part):
     @model_validator(mode="after")
     def _check(self) -> "Scenario":
         tier = TIERS[self.tier]
+        if self.clock not in (None, *tier.clocks):
+            raise ValueError(f"tier {self.tier} has no {self.clock} clock, only its {' and '.join(tier.clocks)} one")
         for key, host in zip(("tcp", "tcp_h2"), HOSTS, strict=True):
             check_tcp(tier, self.tcp_of(host), key)
         if tier.kernel and self.wired != Wired():

@@ -5,7 +5,7 @@ from testbed.tiers import Cost, Tier
 TIER = Tier(
     name="emulated",
     summary="channel models",
-    clocks=("wall",),
+    clocks=("wall", "virtual"),
     medium="sockets",
     kernel=True,
     octets=True,

@@ -1,0 +1,123 @@
+"""The first process of a machine in virtual time: makes its file system, seeds its entropy, and runs one command.
+
+The machine's root is that of the host, read-only. Over it lies a file system in memory, so that every file can be
+written and no write reaches the host, but for the folders that the order names.
+
+Needs the standard library alone and imports little of it (no pathlib): this is a part of each start.
+"""
+# ruff: noqa: PTH102, PTH103, PTH123, PTH211
+
+import contextlib
+import ctypes
+import fcntl
+import json
+import os
+import signal
+import struct
+import sys
+from typing import Any
+
+#: linux/mount.h
+_MS_MOVE, _MS_REC, _MS_PRIVATE = 0x2000, 0x4000, 0x40000
+#: linux/random.h
+_RNDADDENTROPY, _RNDRESEEDCRNG = 0x40085203, 0x5207
+#: linux/reboot.h
+_POWER_OFF = 0x4321FEDC
+#: a folder that every Debian has, where the new root is put together
+_ASSEMBLY = "/mnt"
+
+_libc = ctypes.CDLL(None, use_errno=True)
+
+
+def main(order_path: str) -> None:
+    """Carry out the order in a file, and end the machine."""
+    with open(order_path) as file:
+        order = json.load(file)
+    _make_root(order["folders"])
+    _seed(bytes.fromhex(order["entropy"]))
+    with open(order["status"], "w") as status:
+        status.write(str(_run(order)))
+    _libc.reboot(_POWER_OFF)
+
+
+def _mount(source: str, target: str, kind: str | None, options: str = "", flags: int = 0) -> None:
+    arguments = (source.encode(), target.encode(), None if kind is None else kind.encode(), flags, options.encode())
+    if _libc.mount(*arguments) != 0:
+        error = ctypes.get_errno()
+        raise OSError(error, f"mount {source} on {target}: {os.strerror(error)}")
+
+
+def _make_root(folders: list[str]) -> None:
+    """Lay memory over the host's files, but for `folders`, in which the host's own are written."""
+    _mount("memory", _ASSEMBLY, "tmpfs")
+    for name in ("upper", "work", "root"):
+        os.mkdir(f"{_ASSEMBLY}/{name}")
+    root = f"{_ASSEMBLY}/root"
+    layers = f"lowerdir=/,upperdir={_ASSEMBLY}/upper,workdir={_ASSEMBLY}/work"
+    _mount("root", root, "overlay", layers)
+    for kind, place in (("proc", "proc"), ("sysfs", "sys"), ("devtmpfs", "dev")):
+        _mount(kind, f"{root}/{place}", kind)
+    for place in ("dev/pts", "dev/shm"):
+        os.mkdir(f"{root}/{place}")
+    _mount("devpts", f"{root}/dev/pts", "devpts", "ptmxmode=0666")
+    for place in ("dev/shm", "run"):
+        _mount("memory", f"{root}/{place}", "tmpfs", "mode=1777")
+    _mount("cgroup2", f"{root}/sys/fs/cgroup", "cgroup2")
+    for folder in folders:
+        os.makedirs(root + folder, exist_ok=True)
+        _mount("host", root + folder, "hostfs", folder)
+    os.chdir(root)
+    _mount(".", "/", None, flags=_MS_MOVE)
+    os.chroot(".")
+    os.chdir("/")
+    os.symlink("/proc/self/fd", "/dev/fd")
+
+
+def _seed(octets: bytes) -> None:
+    """Give the kernel all the entropy that it is going to have."""
+    with open("/dev/urandom", "wb") as device:
+        fcntl.ioctl(device, _RNDADDENTROPY, struct.pack("ii", 8 * len(octets), len(octets)) + octets)
+        fcntl.ioctl(device, _RNDRESEEDCRNG)
+
+
+def _run(order: dict[str, Any]) -> int:
+    """Run the command; return its exit status, that of a shell for a command that a signal ended."""
+    child = os.fork()
+    if child == 0:
+        _become(order)
+    if os.fork() == 0:
+        _obey(child)
+    while True:
+        # the first process inherits orphans
+        pid, status = os.wait()
+        if pid == child:
+            code = os.waitstatus_to_exitcode(status)
+            return code if code >= 0 else 128 - code
+
+
+def _obey(child: int) -> None:
+    """Pass the signals that the host names on to the command's processes; end the machine with the host's process."""
+    with open("/dev/tty0") as console:
+        for line in console:
+            with contextlib.suppress(OSError):
+                os.killpg(child, int(line))
+    _libc.reboot(_POWER_OFF)
+
+
+def _become(order: dict[str, Any]) -> None:
+    os.setsid()
+    for number, name in ((0, "/dev/null"), (1, order["out"]), (2, order["err"])):
+        descriptor = os.open(name, os.O_RDWR | os.O_APPEND)
+        os.dup2(descriptor, number)
+        os.close(descriptor)
+    try:
+        os.chdir(order["cwd"])
+        os.execvpe(order["command"][0], order["command"], order["environment"])
+    except OSError as error:
+        os.write(2, f"fadelab: {order['command'][0]}: {error.strerror}\n".encode())
+        os._exit(127 if isinstance(error, FileNotFoundError) else 126)
+
+
+if __name__ == "__main__":
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    main(sys.argv[1])

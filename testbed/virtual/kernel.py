@@ -1,0 +1,184 @@
+"""The kernel of machines in virtual time: built from Debian's sources at first use.
+
+Read first: docs/virtual-time.md; `kernel.config`, the options beside `make allnoconfig`.
+
+Rules kept: a build is whole: it is made in a folder beside its place, with its stamp last, and takes its place in one
+step. Its sources are Debian's as they are, but for one file that is left out (`_LEFT_OUT`). Nothing of the sources
+stays.
+"""
+
+import fcntl
+import hashlib
+import json
+import os
+import re
+import shutil
+import subprocess
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+from functools import cache
+from pathlib import Path
+
+from testbed.errors import FadelabError
+from testbed.paths import root
+
+PACKAGE = "linux-source-6.12"
+#: the packages that the build needs beside those of every start, for messages
+NEEDED = f"{PACKAGE} flex bison bc"
+#: bytes that sources and objects take while they are there
+BUILD_BYTES = 700_000_000
+#: called with the number of files compiled so far, and of all
+Told = Callable[[int, int], None]
+
+_ARCHIVE = Path(f"/usr/src/{PACKAGE}.tar.xz")
+_FRAGMENT = Path(__file__).with_name("kernel.config")
+#: The header that mixes entropy of the host into ours; without it the kernel takes that of processors without any.
+_LEFT_OUT = ("arch/um/include/asm/archrandom.h",)
+#: sources of other processors and of devices that no machine of ours has; their Kconfig and Makefile must stay
+_UNUSED = (
+    *(
+        "Documentation/*/*",
+        "tools/[a-hj-km-z]*/*",
+        "sound/*.[ch]",
+        "samples/*.[ch]",
+        "arch/[a-tvwyz]*/*.[chS]",
+        "arch/*/boot/dts/*",
+    ),
+    *("drivers/[ad-mo-su-z]*.[chS]", "drivers/n[a-df-z]*.[ch]", "drivers/net/*/*.[ch]"),
+    *("drivers/c[a-gi-z]*.[ch]", "drivers/t[a-su-z]*.[ch]"),
+)
+#: the same binary wherever and whenever it is built by the same compiler
+_BUILT_BY = {"KBUILD_BUILD_USER": "fadelab", "KBUILD_BUILD_HOST": "fadelab", "KBUILD_BUILD_TIMESTAMP": "2025-01-01"}
+#: lines of make that stand for a compiled file
+_COMPILED = re.compile(r"^  (?:CC|AS) ")
+#: about so many files are compiled
+_FILES = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class Kernel:
+    """A built kernel, as manifests name it."""
+
+    #: of the Debian package
+    version: str
+    #: SHA-256 of its options
+    configuration: str
+
+
+def program() -> Path:
+    """Return the place of the built kernel."""
+    return _folder() / "linux"
+
+
+def built() -> Kernel | None:
+    """Return the kernel that is built, None without one that is today's."""
+    try:
+        kernel = Kernel(**json.loads((_folder() / "stamp.json").read_text()))
+    except (OSError, ValueError, TypeError):
+        return None
+    return kernel if kernel.configuration == _configuration() and program().exists() else None
+
+
+def build(told: Told = lambda done, of: None) -> Kernel:
+    """Build the kernel, unless it is there; takes minutes. Raises FadelabError."""
+    folder = _folder()
+    try:
+        folder.parent.mkdir(exist_ok=True)
+        with folder.with_name("virtual.lock").open("w") as lock:
+            # another process may be at it
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            return built() or _build(folder, told)
+    except OSError as error:
+        raise FadelabError(
+            f"the kernel of virtual time cannot be built in {folder.parent}: {error.strerror}; be its owner, or root"
+        ) from None
+
+
+def _folder() -> Path:
+    return root() / ".build" / "virtual"
+
+
+@cache
+def _configuration() -> str:
+    return hashlib.sha256(_FRAGMENT.read_bytes()).hexdigest()
+
+
+def _build(folder: Path, told: Told) -> Kernel:
+    require()
+    new, old = folder.with_name("virtual.new"), folder.with_name("virtual.old")
+    log = folder.with_name("virtual.log")
+    for rest in (new, old):
+        shutil.rmtree(rest, ignore_errors=True)
+    made, source = new / "made", new / "source"
+    try:
+        for path in (made, source):
+            path.mkdir(parents=True)
+        log.write_bytes(b"")
+        told(0, _FILES)
+        excluded = (f"--exclude={PACKAGE}/{pattern}" for pattern in (*_UNUSED, *_LEFT_OUT))
+        options = ("--strip-components=1", "--wildcards", "--wildcards-match-slash")
+        _run(log, ["tar", "-xJf", _ARCHIVE, "-C", source, *options, *excluded])
+        make = ("make", "-C", source, "ARCH=um")
+        _run(log, [*make, f"KCONFIG_ALLCONFIG={_FRAGMENT}", "allnoconfig"])
+        _run(log, [*make, f"-j{len(os.sched_getaffinity(0))}", "vmlinux"], told)
+        _run(log, ["strip", "-o", made / "linux", source / "vmlinux"])
+        shutil.copy(source / ".config", made / "config")
+        kernel = Kernel(version=_version(), configuration=_configuration())
+        (made / "stamp.json").write_text(json.dumps(asdict(kernel), indent=1) + "\n")
+        if os.geteuid() == 0:
+            # as the launcher does: files made with sudo belong to the owner of the checkout
+            for path in (made, *made.iterdir(), log, folder.with_name("virtual.lock")):
+                shutil.chown(path, root().stat().st_uid, root().stat().st_gid)
+        if folder.exists():
+            folder.rename(old)
+        made.rename(folder)
+    finally:
+        for rest in (new, old):
+            shutil.rmtree(rest, ignore_errors=True)
+    return kernel
+
+
+def require() -> None:
+    """Raise FadelabError where the packages or the room for a build are missing."""
+    missing = [name for name in ("make", "gcc", "flex", "bison", "bc", "xz") if shutil.which(name) is None]
+    if missing or not _ARCHIVE.exists():
+        raise FadelabError(f"the kernel of virtual time cannot be built: apt-get install {NEEDED} gcc make xz-utils")
+    free = shutil.disk_usage(root()).free
+    if free < BUILD_BYTES:
+        raise FadelabError(
+            f"the kernel of virtual time needs {BUILD_BYTES / 1e6:.0f} MB for its build, and {free / 1e6:.0f} are free:"
+            f" make room on the file system of {root()}"
+        )
+
+
+def _version() -> str:
+    command = ["dpkg-query", "-W", "-f", "${Version}", PACKAGE]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    return done.stdout if done.returncode == 0 else "unknown"
+
+
+def _run(log: Path, command: Sequence[str | Path], told: Told | None = None) -> None:
+    environment = {name: value for name, value in os.environ.items() if name not in ("MAKEFLAGS", "ARCH", "CFLAGS")}
+    with (
+        log.open("ab") as output,
+        subprocess.Popen(
+            list(command),
+            env=environment | _BUILT_BY | {"LC_ALL": "C"},
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=output,
+        ) as child,
+    ):
+        try:
+            assert child.stdout is not None
+            done = 0
+            for line in child.stdout:
+                output.write(line)
+                if told is not None and _COMPILED.match(line.decode(errors="replace")):
+                    done += 1
+                    told(done, max(done, _FILES))
+        except BaseException:
+            child.terminate()
+            raise
+    if child.returncode:
+        raise FadelabError(f"the kernel of virtual time was not built: {command[0]} failed; {log} says why")

@@ -1,0 +1,87 @@
+"""`python -m testbed.virtual.run_inside FOLDER VALUES`: a live run, inside a machine in virtual time.
+
+VALUES are those of the scenario (`Scenario.plain`) in JSON.
+
+Its messages are lines of its output: pickled objects in base64.
+"""
+
+import base64
+import json
+import os
+import pickle
+import platform
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from telemetry.records import Record
+from testbed.results.summary import Summary
+from testbed.run_hooks import Progress
+
+#: of the interpreter
+ARGUMENTS = ("-P", "-m", "testbed.virtual.run_inside")
+
+
+@dataclass(frozen=True, slots=True)
+class Began:
+    """The run's time 0 is known."""
+
+
+@dataclass(frozen=True, slots=True)
+class Failed:
+    """The run has failed for a reason that the user can mend."""
+
+    line: str
+    notes: tuple[str, ...]
+
+
+Message = Progress | Began | Record | Summary | Failed
+
+
+class _Records:
+    """A sink that sends what it gets."""
+
+    def __init__(self, send: Callable[[Message], None]) -> None:
+        self._send = send
+
+    def begin(self, epoch_ns: int) -> None:
+        self._send(Began())
+
+    def write(self, record: Record) -> None:
+        self._send(record)
+
+    def close(self) -> None:
+        pass
+
+
+def main(path: str, values: str, *options: str) -> int:
+    """Make the run; returns the exit status."""
+    # imported here, so that whoever reads the messages need not
+    from hosts.errors import HostError
+    from testbed.errors import FadelabError
+    from testbed.live.live_run import run_live
+    from testbed.results.store import RunFolder
+    from testbed.run_hooks import RunHooks
+    from testbed.scenario.file import plan_of
+
+    # what anybody else prints is no message
+    messages = os.fdopen(os.dup(sys.stdout.fileno()), "wb", buffering=0)
+    os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
+
+    def send(message: Message) -> None:
+        messages.write(base64.b64encode(pickle.dumps(message)) + b"\n")
+
+    plan = plan_of(json.loads(values))
+    folder = RunFolder.opened(Path(path))
+    folder.note_kernel(platform.release())
+    try:
+        send(run_live(plan, folder, send, RunHooks([_Records(send)] if "--records" in options else [])))
+    except (FadelabError, HostError) as error:
+        send(Failed(str(error), tuple(getattr(error, "__notes__", ()))))
+        return 2
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(*sys.argv[1:]))

@@ -1,0 +1,100 @@
+"""Runs a scenario of a live tier in a machine in virtual time: the same run, with the machine's clock.
+
+Read first: `run_inside.py`, the part within the machine, and the messages it sends.
+"""
+
+import base64
+import json
+import os
+import pickle
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import asdict
+from pathlib import Path
+
+from telemetry.sinks import Sinks
+from testbed.errors import FadelabError
+from testbed.results.store import RunFolder
+from testbed.results.summary import Summary
+from testbed.run_hooks import NO_HOOKS, Progress, RunHooks, Show
+from testbed.scenario.run_plan import Plan
+from testbed.virtual import kernel, machine
+from testbed.virtual.run_inside import ARGUMENTS, Began, Failed, Message
+
+
+def check() -> None:
+    """Raise FadelabError where no machine can be made."""
+    if kernel.built() is None:
+        raise FadelabError("the kernel of virtual time is not built: `fadelab virtual -- true` builds it")
+    machine.check()
+
+
+def run_virtual(
+    plan: Plan,
+    folder: RunFolder,
+    show: Show = lambda progress: None,
+    hooks: RunHooks = NO_HOOKS,
+) -> Summary:
+    """Make the run of a plan in virtual time and return its result, which is also in `folder`.
+
+    Closes the hooks' sinks. Raises FadelabError in one line.
+    """
+    built = kernel.built()
+    if built is None:
+        raise FadelabError("the kernel of virtual time is gone: start again")
+    folder.note_machine({"kind": "user-mode-linux", **asdict(built), "seed": plan.seed})
+    sinks = Sinks(hooks.sinks)
+    results: list[Summary | Failed] = []
+    said = bytearray()
+
+    def handle(message: Message) -> None:
+        match message:
+            case Progress():
+                show(message)
+            case Began():
+                # its records are shown now, and not at its own time
+                sinks.begin(time.time_ns())
+            case Summary() | Failed():
+                results.append(message)
+            case _:
+                sinks.write(message)
+
+    order = machine.Order(
+        command=[
+            *(sys.executable, *ARGUMENTS, str(folder.path), json.dumps(plan.values)),
+            *(["--records"] if hooks.sinks else []),
+        ],
+        seed=plan.seed,
+        environment=dict(os.environ),
+        cwd=Path.cwd(),
+        folders=[folder.path.absolute()],
+    )
+    try:
+        status = machine.run(order, _Lines(handle).take, said.extend)
+    finally:
+        sinks.close()
+    match results:
+        case [Summary() as summary]:
+            return summary
+        case [Failed(line=line, notes=notes)]:
+            error = FadelabError(line)
+            for note in notes:
+                error.add_note(note)
+            raise error
+    last = said.decode(errors="replace").strip().split("\n")[-1]
+    raise RuntimeError(f"the run in virtual time ended with status {status}: {last}")
+
+
+class _Lines:
+    """Makes messages of the octets of a machine's output."""
+
+    def __init__(self, handle: Callable[[Message], None]) -> None:
+        self._handle = handle
+        self._rest = b""
+
+    def take(self, octets: bytes) -> None:
+        *lines, self._rest = (self._rest + octets).split(b"\n")
+        for line in lines:
+            # from our own process
+            self._handle(pickle.loads(base64.b64decode(line)))

@@ -1,0 +1,132 @@
+"""Machines in virtual time: time, entropy, files, ends."""
+
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from testbed.errors import FadelabError
+from testbed.virtual import machine
+from tests.harness.live_runs import start
+from tests.harness.waiting import wait_for
+from tests.testbed.virtual.conftest import needs_kernel
+
+pytestmark = needs_kernel
+
+PYTHON = "/usr/bin/python3"
+
+
+def ran(*command: str, seed: int = 1, folders: tuple[Path, ...] = ()) -> tuple[int, str, str]:
+    """The status, output and error output of a command in a machine."""
+    out, err = bytearray(), bytearray()
+    status = machine.run(machine.Order(command=command, seed=seed, folders=folders), out.extend, err.extend)
+    return status, out.decode(), err.decode()
+
+
+def places() -> set[str]:
+    """Folders of machines of this process and of its children."""
+    return {path.name for folder in machine._rooms() for path in folder.glob(f"{machine._PREFIX}*")}
+
+
+@pytest.mark.parametrize(
+    ("command", "status"),
+    [("exit 0", 0), ("exit 7", 7), ("kill -SEGV $$", 128 + signal.SIGSEGV), ("no-such-program", 127)],
+)
+def test_status_is_the_commands(command: str, status: int) -> None:
+    assert ran("sh", "-c", command)[0] == status
+
+
+def test_output_and_errors_are_apart() -> None:
+    assert ran("sh", "-c", "echo out; echo err >&2") == (0, "out\n", "err\n")
+
+
+def test_missing_program_is_named() -> None:
+    assert ran("/no/such/program") == (127, "", "fadelab: /no/such/program: No such file or directory\n")
+
+
+def test_hour_of_sleep_takes_no_hour() -> None:
+    began = time.monotonic()
+    status, out, _ = ran(PYTHON, "-ISc", "import time; a = time.time(); time.sleep(3600); print(time.time() - a)")
+    assert status == 0
+    assert 3600 <= float(out) < 3600.01
+    assert time.monotonic() - began < 60
+
+
+def test_computing_takes_no_time() -> None:
+    code = "import time; a = time.monotonic_ns(); sum(range(1_000_000)); print(time.monotonic_ns() - a)"
+    _, out, _ = ran(PYTHON, "-ISc", code)
+    assert int(out) < 100_000
+
+
+ENTROPY = "import os, time; print(os.urandom(16).hex(), os.getpid(), time.time_ns(), hash('a'), id(object()))"
+
+
+def test_seed_decides_everything_that_varies_elsewhere() -> None:
+    first, again, other = (ran(PYTHON, "-Ic", ENTROPY, seed=seed) for seed in (5, 5, 6))
+    assert first == again
+    assert first[1].split()[0] != other[1].split()[0]
+
+
+def test_writes_reach_folders_to_keep_alone(tmp_path: Path) -> None:
+    kept, lost = tmp_path / "kept", tmp_path / "lost"
+    kept.mkdir()
+    lost.mkdir()
+    (lost / "seen").write_text("of the host\n")
+    script = f"cat {lost}/seen && echo one > {kept}/one && echo two > {lost}/two && echo > /etc/three && cat {lost}/two"
+    assert ran("sh", "-c", script, folders=(kept,)) == (0, "of the host\ntwo\n", "")
+    assert (kept / "one").read_text() == "one\n"
+    assert {path.name for path in lost.iterdir()} == {"seen"}
+    assert not Path("/etc/three").exists()
+
+
+def test_command_is_root_of_namespaces_and_devices() -> None:
+    code = "ip link add a type veth peer b && ip tuntap add c mode tap && unshare -n ip -br link"
+    status, out, err = ran("sh", "-c", code)
+    assert (status, err) == (0, "")
+    assert out.split()[0] == "lo"
+
+
+def test_ctrl_c_reaches_the_command() -> None:
+    code = "trap 'echo ended; exit 3' INT; echo begun; while :; do sleep 1; done"
+    child = start("virtual", "--", "bash", "-c", code)
+    assert child.stdout is not None
+    assert child.stdout.readline() == "begun\n"
+    child.send_signal(signal.SIGINT)
+    out, err = child.communicate(timeout=60)
+    assert (child.returncode, out) == (130, "ended\n")
+    assert err == "fadelab: interrupted\n"
+
+
+def test_machine_ends_with_its_killed_host(tmp_path: Path) -> None:
+    child = start("virtual", "--", "bash", "-c", "echo begun; while :; do sleep 1; done")
+    assert child.stdout is not None
+    assert child.stdout.readline() == "begun\n"
+    child.kill()
+    child.communicate()
+
+    def alone() -> bool:
+        mine = f"{machine._PREFIX}{child.pid}-"
+        return subprocess.run(["pgrep", "-f", re.escape(mine)], stdout=subprocess.DEVNULL, check=False).returncode == 1
+
+    wait_for(alone)
+    assert [path for path in machine.abandoned() if f"-{child.pid}-" in path.name]
+    subprocess.run([sys.executable, "-m", "testbed", "clean"], check=True, stdout=subprocess.DEVNULL)
+    assert not [path for path in machine.abandoned() if f"-{child.pid}-" in path.name]
+
+
+def test_machine_leaves_nothing() -> None:
+    before = places()
+    ran("true")
+    assert places() <= before
+
+
+def test_machine_that_does_not_boot_says_why(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(machine, "_INIT", Path("/no/init.py"))
+    with pytest.raises(FadelabError, match=r"^the machine in virtual time ended before its command: "):
+        ran("true")
+    assert not [name for name in places() if f"-{os.getpid()}-" in name]

@@ -1,0 +1,86 @@
+"""Live runs in virtual time: the same files to the byte, whatever the machine does beside them."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from testbed.cli import app
+from testbed.errors import FadelabError
+from testbed.results.summary import Summary
+from testbed.running import run_once
+from testbed.scenario.file import validate
+from tests.harness.live_runs import Capture, folder_of
+from tests.harness.scenarios import raw_scenario, scenario, written
+from tests.testbed.virtual.conftest import needs_kernel
+
+#: of a manifest: wall-clock times, and the test's command
+_WALL = ("started", "command")
+
+
+def virtual(runs: Path, **changes: object) -> Summary:
+    return run_once(scenario(clock="virtual", **changes), runs, lambda progress: None)
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    """The files of a run, without the times of the wall clock and the folder's name."""
+    found = {path.name: path.read_bytes() for path in folder.iterdir()}
+    manifest = json.loads(found["manifest.json"])
+    found["manifest.json"] = json.dumps({key: manifest[key] for key in manifest if key not in _WALL}).encode()
+    return {
+        name: octets.replace(str(folder).encode(), b"").replace(folder.name.encode(), b"")
+        for name, octets in found.items()
+    }
+
+
+class TestInAMachine:
+    pytestmark = needs_kernel
+
+    @pytest.mark.parametrize("tcp", ["cubic", "bbr", "user:modern"])
+    def test_runs_of_one_seed_agree_to_the_byte(self, tmp_path: Path, tcp: str) -> None:
+        first, second = (
+            virtual(tmp_path / name, tcp=tcp, channel={"per": 0.05}, link={"scheme": "slacp"}) for name in "ab"
+        )
+        assert first.intact
+        assert contents(folder_of(first)) == contents(folder_of(second))
+
+    def test_split_connections_agree_to_the_byte(self, tmp_path: Path) -> None:
+        first, second = (virtual(tmp_path / name, link={"scheme": "split"}) for name in "ab")
+        assert first.split is not None
+        assert first.split.connections == 1
+        assert contents(folder_of(first)) == contents(folder_of(second))
+
+    def test_nothing_is_late(self, tmp_path: Path) -> None:
+        summary = virtual(tmp_path)
+        assert summary.events > 100
+        assert summary.late_events == 0
+        assert summary.max_late_ms < 0.1
+
+    def test_manifest_names_the_machine(self, tmp_path: Path) -> None:
+        manifest = json.loads((folder_of(virtual(tmp_path, seed=7)) / "manifest.json").read_text())
+        assert manifest["clock"] == "virtual"
+        assert manifest["machine"]["kind"] == "user-mode-linux"
+        assert manifest["machine"]["seed"] == 7
+        assert manifest["versions"]["kernel"].endswith("-fadelab")
+
+    def test_fault_of_the_run_is_one_line(self, tmp_path: Path) -> None:
+        with pytest.raises(FadelabError, match=r"^.*congestion control"):
+            virtual(tmp_path, workloads=[{"kind": "bulk", "bytes": 1000, "congestion_control": "nosuch"}])
+
+
+def test_usrps_have_no_virtual_clock(tmp_path: Path, capsys: Capture) -> None:
+    path = written(tmp_path / "sample.yaml", scenario())
+    assert app.main(["run", str(path), "--tier", "usrp", "--clock", "virtual", "--out", str(tmp_path)]) == 2
+    assert capsys.readouterr().err.endswith("tier usrp has no virtual clock, only its wall one\n")
+
+
+def test_model_is_virtual_already(tmp_path: Path, capsys: Capture) -> None:
+    path = written(tmp_path / "sample.yaml", validate({**raw_scenario(), "tier": "model"}, "sample"))
+    assert app.main(["run", str(path), "--clock", "virtual", "--out", str(tmp_path)]) == 0
+    assert "tier model has no use for clock: it is always in virtual time\n" in capsys.readouterr().err
+
+
+def test_missing_kernel_is_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FADELAB_ROOT", str(tmp_path))
+    with pytest.raises(FadelabError, match=r"^the kernel of virtual time is not built: .* builds it$"):
+        virtual(tmp_path)
