@@ -87,13 +87,14 @@ def steps(pytest_args: Sequence[str], reports: Path, *, quick: bool = False) -> 
 
     # one more than there are cores, for some tests wait for processes and for time
     many = workers(cores() + 1)
+    ours = (python, "-P", "-m", "testbed")
     parts = {"quick": many} if quick else {"parallel": many, "compiled": many, "light": many, "realtime": ()}
     return [
         Step("ruff check", (python, "-m", "ruff", "check", ".")),
         Step("ruff format", (python, "-m", "ruff", "format", "--check", ".")),
         Step("mypy", (python, "-m", "mypy")),
         Step("shellcheck", ("shellcheck", *_SCRIPTS) if shutil.which("shellcheck") else None),
-        *([] if quick else [Step("compile", (python, "-P", "-m", "testbed", "compile"))]),
+        *([] if quick else [Step("compile", (*ours, "compile")), Step("virtual", (*ours, "virtual", "--", "true"))]),
         *(tests(part, *options) for part, options in parts.items()),
     ]
 
