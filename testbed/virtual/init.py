@@ -1,7 +1,11 @@
+#!/usr/bin/python3 -ISE
 """The first process of a machine in virtual time: makes its file system, seeds its entropy, and runs one command.
 
 The machine's root is that of the host, read-only. Over it lies a file system in memory, so that every file can be
 written and no write reaches the host, but for the folders that the order names.
+
+Nothing of a start's own, such as the name of a folder, may be on the kernel's command line, since the kernel mixes that
+into its entropy. So `machine.py` copies this file into a folder of the host, in which it starts the kernel.
 
 Needs the standard library alone and imports little of it (no pathlib): this is a part of each start.
 """
@@ -14,7 +18,6 @@ import json
 import os
 import signal
 import struct
-import sys
 from typing import Any
 
 #: linux/mount.h
@@ -23,20 +26,26 @@ _MS_MOVE, _MS_REC, _MS_PRIVATE = 0x2000, 0x4000, 0x40000
 _RNDADDENTROPY, _RNDRESEEDCRNG = 0x40085203, 0x5207
 #: linux/reboot.h
 _POWER_OFF = 0x4321FEDC
+#: the folder of the host in which the kernel was started, while its files are the root
+_START = "/proc/self/cwd"
+#: the same in the machine, with the order, the command's output and its status
+_PLACE = "/run/machine"
 #: a folder that every Debian has, where the new root is put together
 _ASSEMBLY = "/mnt"
 
 _libc = ctypes.CDLL(None, use_errno=True)
 
 
-def main(order_path: str) -> None:
-    """Carry out the order in a file, and end the machine."""
-    with open(order_path) as file:
+def main() -> None:
+    """Carry out the order, and end the machine."""
+    place = os.path.realpath(_START)
+    with open(f"{place}/order.json") as file:
         order = json.load(file)
-    _make_root(order["folders"])
+    _make_root({_PLACE: place, **{folder: folder for folder in order["folders"]}})
     _seed(bytes.fromhex(order["entropy"]))
-    with open(order["status"], "w") as status:
+    with open(f"{_PLACE}/status", "w") as status:
         status.write(str(_run(order)))
+    os.sync()
     _libc.reboot(_POWER_OFF)
 
 
@@ -47,8 +56,8 @@ def _mount(source: str, target: str, kind: str | None, options: str = "", flags:
         raise OSError(error, f"mount {source} on {target}: {os.strerror(error)}")
 
 
-def _make_root(folders: list[str]) -> None:
-    """Lay memory over the host's files, but for `folders`, in which the host's own are written."""
+def _make_root(folders: dict[str, str]) -> None:
+    """Lay memory over the host's files; the keys of `folders` are places of the host's own folders."""
     _mount("memory", _ASSEMBLY, "tmpfs")
     for name in ("upper", "work", "root"):
         os.mkdir(f"{_ASSEMBLY}/{name}")
@@ -63,9 +72,9 @@ def _make_root(folders: list[str]) -> None:
     for place in ("dev/shm", "run"):
         _mount("memory", f"{root}/{place}", "tmpfs", "mode=1777")
     _mount("cgroup2", f"{root}/sys/fs/cgroup", "cgroup2")
-    for folder in folders:
-        os.makedirs(root + folder, exist_ok=True)
-        _mount("host", root + folder, "hostfs", folder)
+    for place, folder in folders.items():
+        os.makedirs(root + place, exist_ok=True)
+        _mount("host", root + place, "hostfs", folder)
     os.chdir(root)
     _mount(".", "/", None, flags=_MS_MOVE)
     os.chroot(".")
@@ -106,7 +115,7 @@ def _obey(child: int) -> None:
 
 def _become(order: dict[str, Any]) -> None:
     os.setsid()
-    for number, name in ((0, "/dev/null"), (1, order["out"]), (2, order["err"])):
+    for number, name in ((0, "/dev/null"), (1, f"{_PLACE}/out"), (2, f"{_PLACE}/err")):
         descriptor = os.open(name, os.O_RDWR | os.O_APPEND)
         os.dup2(descriptor, number)
         os.close(descriptor)
@@ -120,4 +129,4 @@ def _become(order: dict[str, Any]) -> None:
 
 if __name__ == "__main__":
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    main(sys.argv[1])
+    main()

@@ -114,18 +114,18 @@ class _Machine:
             "environment": dict(order.environment),
             "cwd": str(order.cwd),
             "entropy": Random(order.seed).randbytes(_ENTROPY_BYTES).hex(),
-            "folders": [str(place), *map(str, order.folders)],
-            "out": str(place / "out"),
-            "err": str(place / "err"),
-            "status": str(place / "status"),
+            "folders": [str(folder) for folder in order.folders],
         }
         (place / "order.json").write_text(json.dumps(words))
+        shutil.copy(_INIT, place / "init")
+        (place / "init").chmod(0o755)
         with (place / "kernel.log").open("wb") as log:
             child = subprocess.Popen(
                 self._command(),
                 stdin=subprocess.PIPE,
                 stdout=log,
                 stderr=log,
+                cwd=place,
                 env={"HOME": str(place), "TMPDIR": str(place), "PATH": "/usr/bin:/bin"},
                 start_new_session=True,
             )
@@ -139,15 +139,14 @@ class _Machine:
         return self._status()
 
     def _command(self) -> list[str]:
-        place = self._place
         return [
             # the layout of its memory is no chance
             *("setarch", "-R", str(kernel.program())),
             f"mem={_MEMORY >> 20}M",
             *("time-travel=inf-cpu", f"time-travel-start={_BEGIN_NS}"),
             *("rootfstype=hostfs", "rootflags=/", "ro", "panic=-1", "noreboot"),
-            *(f"uml_dir={place}/", "umid=uml", "con=null", "con0=fd:0,fd:1", "ssl=null"),
-            *(f"init={_PYTHON}", "--", "-ISE", str(_INIT), str(place / "order.json")),
+            # the kernel keeps its pid in the folder .uml of HOME
+            *("umid=machine", "con=null", "con0=fd:0,fd:1", "ssl=null", "init=/proc/self/cwd/init"),
         ]
 
     def _watch(self, child: "subprocess.Popen[bytes]") -> None:
