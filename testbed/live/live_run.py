@@ -78,7 +78,9 @@ class _LiveRun:
         self._present = plan
         self._steering = hooks.steering or Steering.of(plan)
         self._view_sink = hooks.view_sink
-        tags = {"run": folder.name, "tier": plan.tier.name, "scenario": plan.name}
+        # a run in virtual time repeats to the byte, and the folder's name has the wall clock's
+        self._name = plan.stem if plan.clock == "virtual" else folder.name
+        tags = {"run": self._name, "tier": plan.tier.name, "scenario": plan.name}
         self._sinks = Sinks([ParquetSink(folder.path, tags), *hooks.sinks])
         self._folder = folder
         #: names of processes that are ready, and of hosts whose work is done
@@ -157,7 +159,7 @@ class _LiveRun:
             self._finish(group)
         summary = self._summarize(duration_s)
         self._folder.finish(summary)
-        return summary
+        return replace(summary, run=self._folder.name, folder=str(self._folder.path))
 
     def _start_stations(self, group: ChildGroup) -> None:
         for side, wiring in self._wirings.items():
@@ -334,8 +336,8 @@ class _LiveRun:
             raise ChildError("the proxy that splits connections ended without its final report")
         return summarize(
             self._plan,
-            run=self._folder.name,
-            folder=str(self._folder.path),
+            run=self._name,
+            folder=None if self._plan.clock == "virtual" else str(self._folder.path),
             reports=self._reports,
             finals=self._finals,
             sent_bits=self._sent_bits,

@@ -115,6 +115,7 @@ def _obey(child: int) -> None:
 
 def _become(order: dict[str, Any]) -> None:
     os.setsid()
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
     for number, name in ((0, "/dev/null"), (1, f"{_PLACE}/out"), (2, f"{_PLACE}/err")):
         descriptor = os.open(name, os.O_RDWR | os.O_APPEND)
         os.dup2(descriptor, number)

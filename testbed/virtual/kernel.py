@@ -3,8 +3,8 @@
 Read first: docs/virtual-time.md; `kernel.config`, the options beside `make allnoconfig`.
 
 Rules kept: a build is whole: it is made in a folder beside its place, with its stamp last, and takes its place in one
-step. Its sources are Debian's as they are, but for one file that is left out (`_LEFT_OUT`). Nothing of the sources
-stays.
+step. Its sources are Debian's as they are, but for two lines that ask the host for entropy (`_REPLACED`). Nothing of
+the sources stays.
 """
 
 import fcntl
@@ -32,8 +32,15 @@ Told = Callable[[int, int], None]
 
 _ARCHIVE = Path(f"/usr/src/{PACKAGE}.tar.xz")
 _FRAGMENT = Path(__file__).with_name("kernel.config")
-#: The header that mixes entropy of the host into ours; without it the kernel takes that of processors without any.
-_LEFT_OUT = ("arch/um/include/asm/archrandom.h",)
+#: Where the kernel asks the host for entropy: file, text, and what stands there instead.
+_REPLACED = (
+    ("arch/um/include/asm/archrandom.h", "ret = os_getrandom(v, max_longs * sizeof(*v), 0);", "ret = 0;"),
+    (
+        "arch/um/kernel/um_arch.c",
+        "if (os_getrandom(rng_seed, sizeof(rng_seed), 0) == sizeof(rng_seed))",
+        "if (0)",
+    ),
+)
 #: sources of other processors and of devices that no machine of ours has; their Kconfig and Makefile must stay
 _UNUSED = (
     *(
@@ -61,7 +68,7 @@ class Kernel:
 
     #: of the Debian package
     version: str
-    #: SHA-256 of its options
+    #: SHA-256 of its options and of the changes to its sources
     configuration: str
 
 
@@ -100,7 +107,8 @@ def _folder() -> Path:
 
 @cache
 def _configuration() -> str:
-    return hashlib.sha256(_FRAGMENT.read_bytes()).hexdigest()
+    changes = "\n".join(text for replaced in _REPLACED for text in replaced).encode()
+    return hashlib.sha256(_FRAGMENT.read_bytes() + changes).hexdigest()
 
 
 def _build(folder: Path, told: Told) -> Kernel:
@@ -115,9 +123,10 @@ def _build(folder: Path, told: Told) -> Kernel:
             path.mkdir(parents=True)
         log.write_bytes(b"")
         told(0, _FILES)
-        excluded = (f"--exclude={PACKAGE}/{pattern}" for pattern in (*_UNUSED, *_LEFT_OUT))
+        excluded = (f"--exclude={PACKAGE}/{pattern}" for pattern in _UNUSED)
         options = ("--strip-components=1", "--wildcards", "--wildcards-match-slash")
         _run(log, ["tar", "-xJf", _ARCHIVE, "-C", source, *options, *excluded])
+        _replace(source)
         make = ("make", "-C", source, "ARCH=um")
         _run(log, [*make, f"KCONFIG_ALLCONFIG={_FRAGMENT}", "allnoconfig"])
         _run(log, [*make, f"-j{len(os.sched_getaffinity(0))}", "vmlinux"], told)
@@ -136,6 +145,16 @@ def _build(folder: Path, told: Told) -> Kernel:
         for rest in (new, old):
             shutil.rmtree(rest, ignore_errors=True)
     return kernel
+
+
+def _replace(source: Path) -> None:
+    for name, before, after in _REPLACED:
+        text = (source / name).read_text()
+        if text.count(before) != 1:
+            raise FadelabError(
+                f"the kernel of virtual time cannot be built: {name} of {PACKAGE} is not the one we know"
+            )
+        (source / name).write_text(text.replace(before, after))
 
 
 def require() -> None:

@@ -165,8 +165,8 @@ class _Machine:
             return
         deadline = time.monotonic() + _GRACE_S
         while child.poll() is None and time.monotonic() < deadline:
-            self._pass_on()
             time.sleep(_POLL_S)
+        self._pass_on()
 
     def _end(self, child: "subprocess.Popen[bytes]") -> None:
         assert child.stdin is not None

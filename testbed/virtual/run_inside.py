@@ -12,31 +12,13 @@ import pickle
 import platform
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 
 from telemetry.records import Record
-from testbed.results.summary import Summary
-from testbed.run_hooks import Progress
+from testbed.virtual.messages import Began, Failed, Message
 
 #: of the interpreter
 ARGUMENTS = ("-P", "-m", "testbed.virtual.run_inside")
-
-
-@dataclass(frozen=True, slots=True)
-class Began:
-    """The run's time 0 is known."""
-
-
-@dataclass(frozen=True, slots=True)
-class Failed:
-    """The run has failed for a reason that the user can mend."""
-
-    line: str
-    notes: tuple[str, ...]
-
-
-Message = Progress | Began | Record | Summary | Failed
 
 
 class _Records:

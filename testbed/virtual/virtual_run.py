@@ -20,7 +20,8 @@ from testbed.results.summary import Summary
 from testbed.run_hooks import NO_HOOKS, Progress, RunHooks, Show
 from testbed.scenario.run_plan import Plan
 from testbed.virtual import kernel, machine
-from testbed.virtual.run_inside import ARGUMENTS, Began, Failed, Message
+from testbed.virtual.messages import Began, Failed, Message
+from testbed.virtual.run_inside import ARGUMENTS
 
 
 def check() -> None:
