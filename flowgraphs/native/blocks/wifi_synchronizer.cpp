@@ -16,8 +16,9 @@ namespace gr::fadelab {
 
 namespace {
 
-// Preambles remembered until their frame is decoded; most never are, being another's or noise.
-constexpr std::size_t kPreambles = 64;
+// Preambles remembered until their frame is decoded; most never are, being another's or noise. More than there are
+// symbols in the buffers between this block and the decoder, which may lag behind by all of them.
+constexpr std::size_t kPreambles = 4096;
 
 class wifi_synchronizer_impl : public wifi_synchronizer {
 public:

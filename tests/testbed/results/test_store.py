@@ -26,7 +26,7 @@ def test_manifest_names_command_seed_and_versions(tmp_path: Path) -> None:
     folder = RunFolder.create(tmp_path, scenario(seed=7))
     manifest = json.loads((folder.path / "manifest.json").read_text())
     assert manifest.keys() == {
-        *("command", "scenario", "tier", "seed", "queue", "started"),
+        *("command", "scenario", "tier", "clock", "seed", "queue", "started"),
         *("versions", "sources", "cores", "cpus", "processor"),
     }
     assert manifest["queue"] == {"kind": "drop-tail"}
