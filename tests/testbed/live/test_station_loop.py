@@ -3,6 +3,7 @@
 import gc
 import itertools
 import os
+import select
 import socket
 import struct
 import threading
@@ -72,12 +73,19 @@ class Port:
 
 
 class Air(Radio):
-    """A radio: one end of a socket pair. `room` says whether it takes frames; `hurt` changes those that leave."""
+    """A radio: one end of a socket pair. `room` says whether it takes frames; `hurt` changes those that leave.
+
+    The pair takes some hundred frames. A station that a busy machine keeps from reading lets it fill, so the air has room
+    only while the pair has, and looks again a millisecond later.
+    """
 
     def __init__(self, end: socket.socket) -> None:
         self._socket = end
         end.setblocking(False)
         self.room = True
+        self._writable = select.poll()
+        self._writable.register(end, select.POLLOUT)
+        self._full_until: int | None = None
         self.hurt: Callable[[bytes], bytes] = lambda frame: frame
         self.received = 0
         self.alarm: int | None = None
@@ -87,10 +95,13 @@ class Air(Radio):
         return self._socket.fileno()
 
     def has_room(self) -> bool:
+        if not self._writable.poll(0):
+            self._full_until = time.monotonic_ns() + MS
+            return False
         return self.room
 
     def send(self, frame: bytes, now: int) -> bool:
-        if not self.room:
+        if not self.has_room():
             return False
         self._socket.send(self.hurt(frame))
         return True
@@ -104,9 +115,11 @@ class Air(Radio):
         return frame
 
     def next_deadline(self) -> int | None:
-        return self.alarm
+        return min((at for at in (self.alarm, self._full_until) if at is not None), default=None)
 
     def handle_deadline(self, now: int) -> None:
+        if self._full_until is not None and now >= self._full_until:
+            self._full_until = None
         if self.alarm is not None and now >= self.alarm:
             self.alarms.append(now - self.alarm)
             self.alarm = None
