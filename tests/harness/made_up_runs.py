@@ -152,7 +152,9 @@ class MadeUpRun:
 
     def _flow(self, time_ns: int) -> tuple[TcpRecord, FlowRecord]:
         lost = self._links["up"]["residual_losses"]
-        self._acked += self._random.randrange(10, 17) * _MSS
+        # half of it without repair, so that no stretch of luck decides which run leads
+        segments = self._random.randrange(10, 17)
+        self._acked += (segments if self.controls.value("slacp") else segments // 2) * _MSS
         figures = {
             "cwnd_bytes": self._random.randrange(2, 45) * _MSS,
             "ssthresh_bytes": 20 * _MSS,
