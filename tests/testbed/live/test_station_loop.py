@@ -75,8 +75,8 @@ class Port:
 class Air(Radio):
     """A radio: one end of a socket pair. `room` says whether it takes frames; `hurt` changes those that leave.
 
-    The pair takes some hundred frames. A station that a busy machine keeps from reading lets it fill, so the air has room
-    only while the pair has, and looks again a millisecond later.
+    The pair takes some hundred frames. A station that a busy machine keeps from reading lets it fill, so the air has
+    room only while the pair has, and looks again a millisecond later.
     """
 
     def __init__(self, end: socket.socket) -> None:
