@@ -271,6 +271,9 @@ class Sender(SendState):
                 return None
         if length > usable:
             return self._send_less(nxt, length, usable, now)
+        if self.persist_at is not None:
+            # FEC segments have left that filled the window
+            self._end_persist()
         return self._send(nxt, nxt + length, now)
 
     def _send_again(self, now: int) -> Range | None:
@@ -308,7 +311,13 @@ class Sender(SendState):
         if room >= length:
             # the congestion window is full; a FIN needs no room in that
             only_fin = nxt == self.buffer.end and usable >= 0
-            return self._send(nxt, nxt + 1, now) if only_fin else None
+            if only_fin:
+                return self._send(nxt, nxt + 1, now)
+            if self.fec_octets and nxt == self.una and self.persist_at is None:
+                # FEC segments alone fill the window. They or their reports may be lost, and no other timer runs: then a
+                # segment goes all the same, and its ACK shows that they have left
+                self._start_persist(now)
+            return None
         # the peer's window may be smaller than a segment for ever; ours never is
         if room == usable > 0 and 2 * usable >= self._max_window:
             return self._send(nxt, nxt + usable, now)
