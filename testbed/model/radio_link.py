@@ -164,9 +164,13 @@ def make_radio_link(
     def frame_ns(nbytes: int) -> int:
         return config.framing(nbytes) * SECOND // config.rate_bps
 
+    plans = {
+        side: LinkPlan(end=ENDS[side], scheme=scheme, options=options, filters=filters, frame_ms=frame_ms)
+        for side in SIDES
+    }
+
     def direction(side: Side) -> Direction:
-        plan = LinkPlan(end=ENDS[side], scheme=scheme, options=options, filters=filters, frame_ms=frame_ms)
-        link = plan.make(make_rng(seed, name, "link", side), clock.now, sized=True)
+        link = plans[side].make(make_rng(seed, name, "link", side), clock.now, sized=True)
         queue = (queues or {}).get(side)
         if queue is not None and not link.flow_control:
             # a filter that does nothing gives it flow control
@@ -194,6 +198,6 @@ def make_radio_link(
         up=up,
         down=down,
         max_frame_bytes=max_frame_bytes,
-        repeats=scheme.repairs == "blind" or any(filter_.plugin.resends for filter_ in filters),
+        repeats=plans["up"].repeats,
         guess_score=guess_score,
     )

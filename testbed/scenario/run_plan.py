@@ -129,7 +129,8 @@ class LinkPlan:
     @property
     def repeats(self) -> bool:
         """Whether packets cross in several frames that no acknowledgement settles: the scheme's or the filters'."""
-        return self.scheme.repairs == "blind" or any(filter_.plugin.resends for filter_ in self.filters)
+        resent = self.scheme.repairs == "none" and any(filter_.plugin.resends for filter_ in self.filters)
+        return self.scheme.repairs == "blind" or resent
 
     def _context(self, rng: Random, now: int, *, sized: bool) -> LinkContext:
         return LinkContext(
