@@ -10,7 +10,7 @@ Left out: loss rates and models; they are error models of their own (`channel/er
 
 import csv
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Final
 
 from channel.replay import Outcome, Trace, TraceError
@@ -37,6 +37,16 @@ def parse_marks(text: str, *, interval_ns: int, nbytes: int, lost: str = "1") ->
     return _evenly(outcomes, interval_ns, nbytes)
 
 
+def _rows(text: str) -> Iterator[tuple[int, list[str]]]:
+    """Yield the rows of a CSV text with their last lines' numbers. Raises TraceError for what csv cannot read."""
+    reader = csv.reader(text.splitlines())
+    try:
+        for row in reader:
+            yield reader.line_num, row
+    except csv.Error as error:
+        raise TraceError(f"line {reader.line_num}: {error}") from None
+
+
 def parse_csv(text: str, *, interval_ns: int, nbytes: int) -> Trace:
     """Return the trace of a CSV text with a header.
 
@@ -44,18 +54,19 @@ def parse_csv(text: str, *, interval_ns: int, nbytes: int) -> Trace:
     `time_ms`, `time_us` or `time_ns` gives the times, `nbytes` (or `bytes`, `size`, `length`) the sizes; without them
     packets are `interval_ns` apart and have `nbytes` each. Other columns have no meaning.
     """
-    rows = csv.reader(text.splitlines())
-    header = [name.strip().lower() for name in next(rows, [])]
+    rows = _rows(text)
+    _, first = next(rows, (0, []))
+    header = [name.strip().lower() for name in first]
     fate_at, fate = _fate_column(header)
     time_at = next((index for index, name in enumerate(header) if name in _NS_OF), None)
     size_at = next((index for index, name in enumerate(header) if name in _SIZES), None)
     times: list[int] = []
     sizes: list[int] = []
     outcomes: list[Outcome] = []
-    for row in rows:
+    for number, row in rows:
         if not any(cell.strip() for cell in row):
             continue
-        where = f"line {rows.line_num}"
+        where = f"line {number}"
         if len(row) != len(header):
             raise TraceError(f"{where} has {len(row)} cells, the header {len(header)}")
         try:

@@ -67,6 +67,8 @@ def test_largest_sizes_and_times_are_taken() -> None:
         ("time_s,lost\nsoon,0\n", "line 2: could not convert"),
         ("time_ns,lost\n99999999999999999999,0\n", "line 2: time_ns '99999999999999999999' is too far away"),
         ("lost,size\n0\n", "line 2 has 1 cells, the header 2"),
+        pytest.param("lost\n0\n" + "1" * 200_000, "line 3: field larger than field limit", id="a long cell"),
+        pytest.param("lost" * 50_000, "line 1: field larger than field limit", id="a long heading"),
         ("lost,size\n0,0\n", "line 2: a packet of 0 octets cannot be"),
         ("lost,size\n0,2147483648\n", "line 2: a packet of 2147483648 octets cannot be"),
         ("time_ns,lost\n4611686018427387904,0\n", "line 2: time_ns '4611686018427387904' is too far away"),
