@@ -9,7 +9,9 @@ Rules kept
   cannot send), and must come from this page, by the headers of the browser.
 - A session is a date and its HMAC under the token. The server stores no sessions; they stay valid after a restart, and
   become invalid with another token.
-- Secrets are compared in constant time; wrong tokens are counted by address, and too many block it for a while.
+- Secrets are compared in constant time. The token's length makes guessing hopeless, so the right one opens at any time:
+  neither an attacker's noise nor others behind the same proxy lock its owner out. Wrong ones are counted by address,
+  and too many are told to wait.
 
 Left out: users and roles; TLS, which a reverse proxy adds.
 """
@@ -26,7 +28,9 @@ from urllib.parse import urlsplit
 from flask import Request
 
 SESSION_S = 7 * 24 * 3600
-#: most wrong tokens from one address in this time
+#: octets of a token at least: 96 bits in base 64
+LEAST_TOKEN = 16
+#: wrong tokens from one address in this time that are only called wrong
 _TRIES, _TRIES_S = 10, 60.0
 _ADDRESSES = 1024
 
@@ -41,11 +45,16 @@ class Refused(Exception):  # noqa: N818 - an answer, not a fault
 
 
 class Guard:
-    """Checks requests. `hosts` are the valid host names of the server."""
+    """Checks requests. `hosts` are the valid host names of the server.
+
+    Raises ValueError for a token that could be guessed.
+    """
 
     def __init__(self, token: str, hosts: Collection[str]) -> None:
-        if not token:
-            raise ValueError("the dashboard's token is empty: give it one")
+        if len(token) < LEAST_TOKEN:
+            raise ValueError(
+                f"the dashboard's token has {len(token)} characters: give it {LEAST_TOKEN} random ones or more"
+            )
         self._token = token.encode()
         self._hosts = frozenset(host.lower() for host in hosts)
         self._lock = threading.Lock()
@@ -74,14 +83,16 @@ class Guard:
             raise Refused(403, "only the dashboard's own page may do this, or a program that shows the token")
 
     def authorised(self, request: Request) -> bool:
-        """Return whether a request has the token or a session. Refuses after too many wrong tokens of its address."""
+        """Return whether a request has the token or a session. Refuses one wrong token too many of its address."""
         if self._session_holds(request.cookies.get(self.cookie_name(request), "")):
             return True
         kind, _, shown = request.headers.get("Authorization", "").partition(" ")
         return kind.lower() == "bearer" and self.token_holds(shown.strip(), request.remote_addr or "")
 
     def token_holds(self, shown: str, address: str) -> bool:
-        """Return whether this is the token. Refuses after too many wrong tokens of this address."""
+        """Return whether this is the token. Refuses one wrong token too many of this address."""
+        if hmac.compare_digest(_octets(shown), self._token):
+            return True
         now = time.monotonic()
         with self._lock:
             wrong = self._wrong.get(address, deque())
@@ -89,8 +100,6 @@ class Guard:
                 wrong.popleft()
             if len(wrong) >= _TRIES:
                 raise Refused(429, f"too many wrong tokens: wait {_TRIES_S:.0f} s")
-            if hmac.compare_digest(_octets(shown), self._token):
-                return True
             wrong.append(now)
             self._wrong[address] = wrong
             self._wrong.move_to_end(address)

@@ -16,6 +16,7 @@ from typing import Any
 from rich.console import Console
 
 from dashboard.app import LOCAL_HOSTS, DashboardConfig, create_app, serve
+from dashboard.auth import LEAST_TOKEN
 from dashboard.control import Controls, RunRequest
 from dashboard.hub import Hub
 from dashboard.tail import Tail
@@ -69,6 +70,11 @@ def serve_dashboard(
     if scenario is not None and air is None:
         raise FadelabError("--scenario is for --air: what the stations on that air run")
     token = secrets.token_urlsafe(24) if page_token_file is None else read_token(page_token_file)
+    if len(token) < LEAST_TOKEN:
+        raise FadelabError(
+            f"{page_token_file}: a token of {len(token)} characters can be guessed: "
+            f"make one of {LEAST_TOKEN} or more, as `openssl rand -base64 24` does"
+        )
     steering = _steering(air, scenario)
     hub = Hub()
     with ExitStack() as stack:

@@ -48,6 +48,7 @@ def test_a_second_dashboard_on_one_port_or_run_store_is_one_line(tmp_path: Path)
         (("--influx", "http://127.0.0.1:1"), "InfluxDB at http://127.0.0.1:1: Connection refused"),
         (("--influx", "nonsense"), "must look like http://127.0.0.1:8086"),
         (("--page-token-file", "/nowhere/token"), "token file /nowhere/token: No such file"),
+        (("--page-token-file", "/etc/debian_version"), "can be guessed: make one of 16 or more"),
         (("--token-file", "/etc/hostname"), "--token-file is for a database that --influx names"),
         (("--bind", "192.0.2.1"), "192.0.2.1: not an address of this machine"),
         (("--air", "nobodys"), "air 'nobodys'"),
