@@ -130,6 +130,14 @@ class LinkNetwork:
             station.tell(reporter, repeats=plan.stations[side].link.repeats)
             station.go_on()
 
+    def restart(self, side: Side) -> None:
+        """Let the station that transmits on `side` die, and another take its place; the far one goes on."""
+        self._changes += 1
+        station, there = self.stations[side], self._present.stations[side]
+        link = there.link.make(there.rng("link", str(self._changes)), self.clock.now, sized=True)
+        station.restart(link, self._present.scheme, buffer_bytes=there.hop.buffer_bytes[link.flow_control])
+        station.go_on()
+
     def bring_up(self) -> int:
         """Bring the link up; return the run's time 0, which lies ahead. Raises FadelabError."""
         clock = self.clock

@@ -28,6 +28,8 @@ from testbed.results.ground_truth import LossReporter
 from testbed.results.station_meter import DriverCounts, StationMeter
 
 _NEVER: Final = 1 << 61
+#: in place of the time of a wakeup: earlier than any, so that none is set and none is valid
+_STALLED: Final = -1
 
 
 class _MacBuffer(Transmitter):
@@ -132,6 +134,30 @@ class ModelStation(Taker, Sleeper):
         self.link = link
         self._station.refit(link, self._clock.now)
 
+    def restart(self, link: Link, scheme: Scheme, *, buffer_bytes: int) -> None:
+        """Begin anew with a link of the same scheme, as after the death of a station's process; `go_on` follows.
+
+        What the station held is gone without a word to anybody: packets in queues and link, frames in the transmitter.
+        """
+        now = self._clock.now
+        self.meter.switch(scheme)
+        self._foreign = self.hop.held
+        for queue in self.queues:
+            while queue.nbytes:
+                queue.pop(now)
+        self.hop.set_buffer_bytes(buffer_bytes)
+        self.link = link
+        self._station.refit(link, now)
+
+    @property
+    def stalled(self) -> bool:
+        """Whether a stall goes on."""
+        return self._wake_at == _STALLED
+
+    def stall(self) -> None:
+        """Handle no deadline and deliver no frame until `go_on`, as a process that is stopped."""
+        self._wake_at = _STALLED
+
     def tell(self, loss_reporter: LossReporter | None, *, repeats: bool) -> None:
         """Report losses elsewhere; `repeats`: packets cross in several frames that no acknowledgement settles."""
         self.fates.loss_reporter = self._station.loss_observer = loss_reporter
@@ -139,7 +165,9 @@ class ModelStation(Taker, Sleeper):
         self._observe()
 
     def go_on(self) -> None:
-        """Send what a change lets go."""
+        """Send what a change lets go, and end a stall."""
+        if self.stalled:
+            self._wake_at = _NEVER
         self._settle(self._clock.now)
 
     def _observe(self) -> None:
