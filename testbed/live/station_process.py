@@ -250,8 +250,11 @@ def serve(reader: MessageReader, config: StationConfig, pending: list[ToProcess]
 def _serve(reader: MessageReader, config: StationConfig, pending: list[ToProcess]) -> None:
     with ExitStack() as stack:
         process = StationProcess(config, stack, reader)
-        with suppress(PermissionError):
-            process.run_in_real_time()
+        if process.plan.clock == "wall":
+            with suppress(PermissionError):
+                process.run_in_real_time()
+        # in virtual time nothing is late, and no slice of time ends within an instant: a thread with such a priority
+        # that yields until another one has done something would keep that one from ever doing it
         write_message(Started(radio=process.about_radio()))
         process.handle_messages(pending)
         gc.freeze()

@@ -5,7 +5,7 @@ from testbed.tiers import Cost, Tier
 TIER = Tier(
     name="vusrp",
     summary="IQ samples between virtual USRPs",
-    clocks=("wall",),
+    clocks=("wall", "virtual"),
     medium="virtual-air",
     air="virtual",
     kernel=True,

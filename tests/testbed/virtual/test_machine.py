@@ -7,12 +7,15 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
 
 from testbed.errors import FadelabError
 from testbed.virtual import machine
 from tests.harness.live_runs import start
+from tests.harness.uhd_programs import EXAMPLES
 from tests.harness.waiting import wait_for
 from tests.testbed.virtual.conftest import needs_kernel
 
@@ -21,10 +24,10 @@ pytestmark = needs_kernel
 PYTHON = "/usr/bin/python3"
 
 
-def ran(*command: str, seed: int = 1, folders: tuple[Path, ...] = ()) -> tuple[int, str, str]:
+def ran(*command: str, seed: int = 1, folders: tuple[Path, ...] = (), **order: Any) -> tuple[int, str, str]:
     """The status, output and error output of a command in a machine."""
     out, err = bytearray(), bytearray()
-    status = machine.run(machine.Order(command=command, seed=seed, folders=folders), out.extend, err.extend)
+    status = machine.run(machine.Order(command=command, seed=seed, folders=folders, **order), out.extend, err.extend)
     return status, out.decode(), err.decode()
 
 
@@ -131,3 +134,39 @@ def test_machine_that_does_not_boot_says_why(tmp_path: Path, monkeypatch: pytest
     with pytest.raises(FadelabError, match=r"^the machine in virtual time ended before its command: "):
         ran("true")
     assert not [name for name in places() if f"-{os.getpid()}-" in name]
+
+
+# -- programs over UHD -------------------------------------------------------------------------------------------
+
+
+def with_radios(command: str, **order: Any) -> str:
+    """The output of a command that finds the virtual USRPs."""
+    status, out, err = ran("bash", "-c", command, environment=dict(os.environ), **order)
+    assert status == 0, err
+    return out
+
+
+def test_two_programs_of_gnu_radio_make_the_same_recording(tmp_path: Path) -> None:
+    program = f"{PYTHON} {Path(__file__).with_name('two_programs.py')}"
+    recordings = []
+    for name in "ab":
+        path = tmp_path / name / "recording.fc32"
+        path.parent.mkdir()
+        with_radios(f"{program} send & {program} record 200000 {path} && kill $!", folders=(path.parent,))
+        recordings.append(path.read_bytes())
+    samples = np.frombuffer(recordings[0], dtype=np.complex64)
+    assert len(samples) == 200_000
+    powers = (np.abs(samples) ** 2).reshape(-1, 500).mean(axis=1)
+    # 2 ms of every 20
+    assert 0.06 < (powers > 1000 * powers.min()).mean() < 0.14
+    assert recordings[0] == recordings[1]
+
+
+def test_uhds_benchmark_is_never_late() -> None:
+    rates = "--rx_rate 25e6 --tx_rate 25e6 --duration 0.5"
+    said = with_radios(f"{EXAMPLES / 'benchmark_rate'} --args type=vusrp,air=fast {rates}")
+    counts = {name.strip(): int(count) for name, count in re.findall(r"^ *(Num [^:]+): *(\d+)$", said, re.MULTILINE)}
+    moved = {name: counts.pop(f"Num {name} samples") for name in ("received", "transmitted")}
+    assert min(moved.values()) > 12_000_000
+    assert len(counts) == 8
+    assert not any(counts.values()), said

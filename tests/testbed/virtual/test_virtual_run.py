@@ -50,6 +50,18 @@ class TestInAMachine:
         assert first.split.connections == 1
         assert contents(folder_of(first)) == contents(folder_of(second))
 
+    def test_virtual_usrps_agree_to_the_byte(self, tmp_path: Path) -> None:
+        channel = {"rate_bps": 500_000, "snr_db": 15, "fading": "flat"}
+        bulk = [{"kind": "bulk", "bytes": 30_000}]
+        first, second = (
+            virtual(tmp_path / name, tier="vusrp", channel=channel, radio={"rate_sps": 1_000_000}, workloads=bulk)
+            for name in "ab"
+        )
+        assert (first.intact, first.late_events, first.link["up"].residual_losses) == (True, 0, 0)
+        files = contents(folder_of(first))
+        assert {"phy.parquet", "trace-up.parquet", "tcp.parquet"} <= files.keys()
+        assert files == contents(folder_of(second))
+
     def test_nothing_is_late(self, tmp_path: Path) -> None:
         summary = virtual(tmp_path)
         assert summary.events > 100
