@@ -36,7 +36,6 @@ from testbed.campaigns.file import CampaignError, load_campaign
 from testbed.campaigns.journal import Journal, read_journal
 from testbed.campaigns.plan import FILES, CampaignPlan, Run, make_plan, plan_from
 from testbed.campaigns.rows import CONDITIONS, Row, describe, renewed, row_of
-from testbed.errors import FadelabError
 from testbed.sources import sources
 
 PLAN, PLAN_HASH, SOURCE, INDEX = "plan.json", "plan.sha256", "campaign.yaml", "index.jsonl"
@@ -181,16 +180,19 @@ def planned(file: Path, clock: str | None = None) -> tuple[CampaignPlan, Path, d
             raise CampaignError(f"{file} is fixed, its clock, too: leave out --clock, or name the campaign's own file")
         plan = open_plan(file.parent)
         return plan, file.with_name(SOURCE), {name: file.parent / name for name in plan.files}
-    try:
-        campaign = load_campaign(file)
-        if clock is not None:
-            campaign = campaign.model_copy(update={"set": {**campaign.set, "clock": clock}})
-        plan, files = make_plan(campaign, file)
-    except FadelabError as error:
-        if (beside := file.with_name(PLAN)).exists():
-            # a copy: the scenario that it names stayed where the original is
-            raise CampaignError(f"{error}; {beside} repeats the campaign of this folder") from None
-        raise
+    campaign = load_campaign(file)
+    if clock is not None:
+        campaign = campaign.model_copy(update={"set": {**campaign.set, "clock": clock}})
+    if file.name == SOURCE and (beside := file.with_name(PLAN)).exists():
+        # the copy in a campaign's folder: the scenarios that it names stayed beside the original, and are in the plan
+        plan = open_plan(file.parent)
+        if plan.campaign.model_dump(mode="json") != campaign.model_dump(mode="json"):
+            raise CampaignError(
+                f"{file}: is not the campaign of {beside} beside it, which repeats the campaign of this folder: for "
+                "another one copy the campaign's file to the place of the original"
+            )
+        return plan, file, {name: file.parent / name for name in plan.files}
+    plan, files = make_plan(campaign, file)
     return plan, file, files
 
 

@@ -136,19 +136,30 @@ def test_command_of_a_bundle_without_its_program_works_where_it_is_printed_for(c
     assert "not checked: the folder above" in shell(verify, tmp_path / "unpacked" / "small", path=tmp_path / "bin")
 
 
-def test_copy_of_a_campaign_file_leads_to_the_plan_beside_it(tmp_path: Path, capsys: Capture) -> None:
-    """Its scenario stayed where the original is; the plan beside it has it, in the folder and in a bundle."""
+def test_copy_of_a_campaign_file_repeats_the_campaign(tmp_path: Path, capsys: Capture) -> None:
+    """The scenario that it names stayed where the original is; the plan beside the copy has it."""
     (tmp_path / "mine").mkdir()
-    (tmp_path / "mine" / "link.yaml").write_text(json.dumps(raw_campaign()["scenario"]))
+    scenario = tmp_path / "mine" / "link.yaml"
+    scenario.write_text(json.dumps(raw_campaign()["scenario"]))
     file = campaign_file(tmp_path / "mine" / "campaigns", scenario="../link.yaml", seeds={"count": 1})
     with opened(tmp_path / "out", file):
         pass
-    complaint = refused(capsys, "campaign", tmp_path / "out" / "campaign.yaml", "--plan")
-    assert "link.yaml: no such scenario" in complaint
-    assert complaint.strip().endswith(f"; {tmp_path}/out/plan.json repeats the campaign of this folder")
-    assert app.main(["campaign", str(tmp_path / "out" / "plan.json"), "--plan"]) == 0
-    # where the scenario is, the file works as ever
-    assert app.main(["campaign", str(file), "--plan"]) == 0
+    copy = tmp_path / "out" / "campaign.yaml"
+    assert copy.read_bytes() == file.read_bytes()
+    plan = (tmp_path / "out" / "plan.json").read_bytes()
+    # another scenario, at the place that the copy names, changes nothing
+    (tmp_path / "link.yaml").write_text(scenario.read_text().replace("0.05", "0.5"))
+    scenario.unlink()
+    assert app.main(["campaign", str(copy), "--out", str(tmp_path / "again")]) == 0
+    assert (tmp_path / "again" / "plan.json").read_bytes() == plan
+    assert (tmp_path / "again" / "campaign.yaml").read_bytes() == file.read_bytes()
+    # the copy of the copy, too
+    assert app.main(["campaign", str(tmp_path / "again" / "campaign.yaml"), "--plan"]) == 0
+    capsys.readouterr()
+    # one that was changed is another campaign
+    copy.write_text(copy.read_text().replace("small", "other"))
+    complaint = refused(capsys, "campaign", copy, "--plan")
+    assert f"{copy}: is not the campaign of {tmp_path}/out/plan.json beside it" in complaint
 
 
 # -- metadata --------------------------------------------------------------------------------------------------
