@@ -19,6 +19,7 @@ from common.sides import Side
 from common.units import MS, SECOND, ns
 from experiments.coherence.radio_path import DATA_SIDES, Position, RadioPath, RadioPathConfig
 from hosts.engine.clock import OBSERVER
+from hosts.engine.content import Numbers
 from hosts.tcp.config import TcpConfig
 from hosts.tcp.profiles import USER_PROFILES
 from linklayer.filters.dupacks import HoldOptions
@@ -28,9 +29,10 @@ from linklayer.queues.red import Red, RedOptions
 from linklayer.schemes.arq import ArqOptions
 from tcpip.segment import Segment
 from testbed.model.radio_link import RadioLinkConfig
-from testbed.model.transfers import receive, send
+from testbed.model.transfers import content_name, receive, send
 from testbed.model.virtual_clock import VirtualClock
 from testbed.results.ground_truth import Confusion
+from testbed.results.validity import CorruptError
 from testbed.scenario.run_plan import make_rng
 
 SAMPLE_NS: Final = 10 * MS
@@ -118,7 +120,7 @@ class PathOutcome:
 
 
 def run(case: PathCase, settings: PathSettings, seed: int, *, keep_samples: bool = False) -> PathOutcome:
-    """Run one transfer."""
+    """Run one transfer. Raises CorruptError when what arrived is not what was sent."""
     clock = VirtualClock()
     wireless_frames = wireless_losses = 0
 
@@ -146,8 +148,10 @@ def run(case: PathCase, settings: PathSettings, seed: int, *, keep_samples: bool
         on_data=count,
     )
     tcp = _tcp(case, settings)
-    counter = receive(path.sink, _PORT, tcp)
-    sender = send(path.source, path.sink.address, _PORT, tcp)
+    contents = Numbers()
+    content = contents.incoming(content_name(_PORT))
+    counter = receive(path.sink, _PORT, tcp, content=content)
+    sender = send(path.source, path.sink.address, _PORT, tcp, contents=contents)
     connection, end_at = sender.connection, round(settings.duration_s * SECOND)
     path.cross(
         rate_bps=settings.cross_bps,
@@ -169,6 +173,12 @@ def run(case: PathCase, settings: PathSettings, seed: int, *, keep_samples: bool
 
     clock.at(0, sample, None, OBSERVER)
     clock.run(end_at)
+    # never more than was written, and all that was acknowledged
+    if not content.intact() or counter.nbytes < connection.bytes_acked:
+        raise CorruptError(
+            f"{case.scheme.link} in the {case.position} place, seed {seed}: what arrived is not what was sent: this is "
+            "a bug of fadelab"
+        )
     sampled = end_at // SAMPLE_NS + 1
     counters = connection.counters
     return PathOutcome(

@@ -9,7 +9,9 @@ from channel.errors.bernoulli import Bernoulli
 from channel.errors.none import NoErrors
 from common.sides import Side
 from common.units import MS, SECOND
+from experiments.coherence import parameters, radio_path_runs
 from experiments.coherence.radio_path import DATA_SIDES, Position, RadioPath, RadioPathConfig
+from experiments.coherence.radio_path_runs import PathCase, Scheme
 from hosts.engine.own_tcp import OwnSender
 from hosts.engine.probe import FlowCounter
 from hosts.tcp.config import TcpConfig
@@ -17,6 +19,7 @@ from linklayer.queues.drop_tail import DropTail
 from testbed.model.radio_link import RadioLinkConfig
 from testbed.model.transfers import receive, send
 from testbed.model.virtual_clock import VirtualClock
+from testbed.results.validity import CorruptError
 from testbed.scenario.run_plan import make_rng
 
 TCP = TcpConfig().but(recovery="reno", mss=960, timestamps=False, delayed_ack_ns=0, receive_buffer=1 << 20)
@@ -87,3 +90,23 @@ def test_link_arq_repairs_the_air_and_queue_drops_are_true_congestion(position: 
     truth = bench.path.guess_score.confusion()["dda"]
     assert truth["congestion"]["late"] > 0
     assert truth["late"]["late"] > 30
+
+
+def test_a_run_fails_when_other_data_arrive_than_were_sent(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Octets that nobody wrote, and octets that are acknowledged and never arrive. Seed 1, 5 % of the frames lost."""
+    case = PathCase(position="last", per=0.05, scheme=Scheme("arq", ("dda",)))
+    settings = parameters.settings({"duration_s": 5.0})
+    assert radio_path_runs.run(case, settings, 1).goodput_packets > 100
+    with monkeypatch.context() as patched:
+        patched.setattr(radio_path_runs, "content_name", lambda port: "of another stream")
+        with pytest.raises(CorruptError, match="what arrived is not what was sent"):
+            radio_path_runs.run(case, settings, 1)
+
+    def lose(*given: Any, **named: Any) -> FlowCounter:
+        receive(*given, **named)
+        return FlowCounter("d1", "lost")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(radio_path_runs, "receive", lose)
+        with pytest.raises(CorruptError, match="what arrived is not what was sent"):
+            radio_path_runs.run(case, settings, 1)
