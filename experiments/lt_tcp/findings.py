@@ -27,7 +27,7 @@ _FEW: Final = (
     "few packets in 1000 s, after timers of 6, 12, 24 s and so on; ours begins with a SYN, and the paper's throughput "
     "at 50 % is that of data alone: eight timeouts of ten flows, 1040 octets each"
 )
-_SHORT: Final = "ours waits less (64 timeouts where the paper has 52), and the paper rounds to 0.01"
+_SHORT: Final = "ours waits less (65 timeouts where the paper has 52), and the paper rounds to 0.01"
 _OVERHEAD: Final = "ours sends an eighth of the paper's reactive FEC, whose bins are not in the text"
 _HARD: Final[dict[str, str]] = {
     "*/lt-tcp-2005/30": _OVERHEAD,

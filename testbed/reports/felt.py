@@ -8,6 +8,7 @@ from testbed.reports.document import Block, Heading, Paragraph, Table
 from testbed.reports.footnotes import marked, notes
 from testbed.reports.numbers import Campaigned
 from testbed.results.metrics import metric
+from testbed.results.quality import Powers
 
 #: heading and metric of each column
 _COLUMNS = {
@@ -37,7 +38,8 @@ def blocks(campaign: Campaigned) -> Iterator[Block]:
     yield from notes((point.label, campaign.rows_of(point)) for point in points)
     yield Paragraph(
         "Medians over the runs that count, of each run's own percentiles under load; docs/runs.md defines the figures. "
-        "Energy is by assumed powers. Campaigns that name figures in metrics have their intervals and tests."
+        f"Energy is by assumed powers: {Powers()}. Campaigns that name figures in metrics have their intervals "
+        "and tests."
     )
 
 

@@ -36,6 +36,9 @@ class Powers:
     receive_w: float = 0.967
     idle_w: float = 0.844
 
+    def __str__(self) -> str:
+        return f"transmit {self.transmit_w:g} W, receive {self.receive_w:g} W, idle {self.idle_w:g} W"
+
     def energy_j(self, airtimes_s: Iterable[float], duration_s: float) -> float:
         """Return the energy of two stations that send for these times: each receives the other, and else is idle.
 

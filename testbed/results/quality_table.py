@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from rich.table import Table
 
-from testbed.results.quality import Percentiles
+from testbed.results.quality import Percentiles, Powers
 from testbed.results.show import grid
 from testbed.results.summary import Summary
 
@@ -12,8 +12,7 @@ _UNKNOWN = "-"
 _LEGEND = (
     "ms of the main flows' packets, p50/p95/p99: one way from host to host, round trip from data to ACK, SRTT as the "
     "sender smooths it, probe: there and back; RPM: responsiveness in round trips per minute; loaded: that of the "
-    "main flows alone; µJ/bit: both radios' energy per payload "
-    "bit; -: not known"
+    f"main flows alone; µJ/bit: both radios' energy per payload bit, by assumed powers: {Powers()}; -: not known"
 )
 
 

@@ -73,6 +73,9 @@ def test_report_tells_what_users_feel_without_being_asked(made: Path) -> None:
     delays = sorted(campaign.summary(row)["quality"]["one_way"]["p50_ms"] for row in campaign.rows_of(point))
     assert table.rows[0][:2] == [point.label, f"{(delays[5] + delays[6]) / 2:.4g}"]
     assert (table.headings[1], "SRTT p50 (ms)" in table.headings) == ("one way p50 (ms)", False)
+    # no figure of energy stands without the powers that it assumes
+    assert "energy (µJ/bit)" in table.headings
+    assert "assumed powers: transmit 1.327 W, receive 0.967 W, idle 0.844 W" in str(note)
 
 
 def test_a_report_says_how_many_runs_are_done_and_failed(tmp_path: Path) -> None:
