@@ -21,6 +21,7 @@ Rules kept
 
 import csv
 import fcntl
+import hashlib
 import io
 import json
 import os
@@ -93,6 +94,7 @@ class CampaignFolder(Closing):
                 raise CampaignError(
                     f"{path}: has another plan, which was hashed before its first run: choose another --out"
                 )
+            _files_of(self.plan, path)
         else:
             for name, original in files.items():
                 (path / name).parent.mkdir(exist_ok=True)
@@ -179,7 +181,7 @@ def planned(file: Path, clock: str | None = None) -> tuple[CampaignPlan, Path, d
         if clock is not None:
             raise CampaignError(f"{file} is fixed, its clock, too: leave out --clock, or name the campaign's own file")
         plan = open_plan(file.parent)
-        return plan, file.with_name(SOURCE), {name: file.parent / name for name in plan.files}
+        return plan, file.with_name(SOURCE), _files_of(plan, file.parent)
     campaign = load_campaign(file)
     if clock is not None:
         campaign = campaign.model_copy(update={"set": {**campaign.set, "clock": clock}})
@@ -191,9 +193,24 @@ def planned(file: Path, clock: str | None = None) -> tuple[CampaignPlan, Path, d
                 f"{file}: is not the campaign of {beside} beside it, which repeats the campaign of this folder: for "
                 "another one copy the campaign's file to the place of the original"
             )
-        return plan, file, {name: file.parent / name for name in plan.files}
+        return plan, file, _files_of(plan, file.parent)
     plan, files = make_plan(campaign, file)
     return plan, file, files
+
+
+def _files_of(plan: CampaignPlan, path: Path) -> dict[str, Path]:
+    """Return the files of a plan in a campaign's folder. Raises CampaignError unless all are those of the plan."""
+    files = {name: path / name for name in plan.files}
+    for name, file in files.items():
+        try:
+            found = hashlib.sha256(file.read_bytes()).hexdigest()
+        except OSError as error:
+            raise CampaignError(
+                f"{file}: cannot be read: {error.strerror}; {PLAN} names it, so copy {FILES} along with it"
+            ) from None
+        if found != plan.files[name]:
+            raise CampaignError(f"{file}: is not the file that {PLAN} names: it was changed after the plan was hashed")
+    return files
 
 
 def read_rows(path: Path, plan: CampaignPlan) -> dict[str, Row]:

@@ -119,6 +119,28 @@ def test_plan_is_a_campaign_with_its_files(tmp_path: Path) -> None:
     assert len(plan.files) == 1
 
 
+def test_files_of_a_repeated_campaign_are_those_of_its_plan(tmp_path: Path, capsys: Capture) -> None:
+    """A trace that is missing or changed ends the command in one line, and nothing is written."""
+    (tmp_path / "rates.txt").write_text("1000\n2000\n")
+    scenario = raw_campaign()["scenario"]
+    scenario["channel"]["assignment"] = {"kind": "mahimahi", "path": "rates.txt"}
+    file = campaign_file(tmp_path, scenario=scenario, seeds={"count": 1})
+    with opened(tmp_path / "out", file) as folder:
+        [name] = folder.plan.files
+    trace = tmp_path / "out" / name
+    trace.write_text("1\n2\n")
+    for copy in ("plan.json", "campaign.yaml"):
+        complaint = refused(capsys, "campaign", tmp_path / "out" / copy, "--out", tmp_path / "again")
+        assert f"{trace}: is not the file that plan.json names" in complaint
+    # nor does the campaign itself go on with it
+    assert "is not the file" in refused(capsys, "campaign", file, "--out", tmp_path / "out")
+    trace.unlink()
+    for copy in ("plan.json", "campaign.yaml"):
+        complaint = refused(capsys, "campaign", tmp_path / "out" / copy, "--out", tmp_path / "again")
+        assert f"{trace}: cannot be read: No such file or directory" in complaint
+    assert not (tmp_path / "again").exists()
+
+
 def test_command_of_a_bundle_without_its_program_works_where_it_is_printed_for(copy: Path, tmp_path: Path) -> None:
     bundle = write_bundle(read_campaign(copy), tmp_path / "b.zip", source=False)
     with zipfile.ZipFile(bundle) as archive:
