@@ -24,6 +24,9 @@ class FrameError(ValueError):
     """These octets are not a frame of this link; the message says which check failed."""
 
 
+#: frames that a missed packet costs, as in docs/adaptive.md for a residual loss of 10^-3
+MISS_PRICE = 256.0
+
 #: what a link does about lost frames, and so what a lost packet is:
 #: none   a packet goes in one frame: a lost frame is a lost packet
 #: blind  a packet goes in several frames, any of which delivers it, once; nothing tells what has come: it is lost when
@@ -140,6 +143,13 @@ class Link(ABC):
     @abstractmethod
     def counters(self) -> LinkCounters:
         """Return the counters so far."""
+
+    def frame_cost(self, loss: float) -> float:
+        """Return what a packet costs where so many frames are lost, 0 to 1: frames, and misses at their price.
+
+        A radio chooses its mode by it (`linklayer/adaptive/modes.py`). Here: a lost frame is a miss.
+        """
+        return 1 + MISS_PRICE * loss
 
     def beliefs(self) -> Beliefs | None:
         """Return what this end believes of its direction now; None: it has no beliefs."""

@@ -10,5 +10,7 @@
 | `rounds.py` | what the sending side knows of a packet, a group and a transmission |
 | `sender.py` | the sending side: what goes next, and how often |
 | `receiver.py` | the receiving side: order, and acknowledgements as often as they are needed |
+| `modes.py` | on radios: which modulation and code a frame goes in |
+| `mode_report.py` | what two stations tell each other for that, behind each frame |
 | `endpoint.py` | both sides together: one end of the link |
 """

@@ -87,6 +87,9 @@ class Adaptive(Link):
             sessions=receiver.sessions,
         )
 
+    def frame_cost(self, loss: float) -> float:
+        return self.sender.frame_cost(loss)
+
     def beliefs(self) -> Beliefs | None:
         sender, loss, budget = self.sender, self.sender.loss, self.sender.budget
         low, high = loss.interval

@@ -289,6 +289,12 @@ class Sender:
         rounds = self.budget.rounds_in(self.budget.sending_ns)
         return plan_within(self.loss.loss, self.loss.correlation, rounds, _USUAL_GROUP, RESIDUAL, exp(self._dearness))
 
+    def frame_cost(self, loss: float) -> float:
+        """Return the plan's E[frames] + price * E[missed] of one packet, if so many frames were lost, 0 to 1."""
+        rounds = self.budget.rounds_in(self.budget.sending_ns)
+        plan = plan_within(loss, 0.0, rounds, _USUAL_GROUP, RESIDUAL, exp(self._dearness))
+        return plan.cost(rounds, _USUAL_GROUP) / _USUAL_GROUP
+
     # -- rounds ------------------------------------------------------------------------------------------------------
 
     def _send_fresh(self, now: int) -> Data:

@@ -114,6 +114,9 @@ class Filtered(Link):
     def beliefs(self) -> Beliefs | None:
         return self.link.beliefs()
 
+    def frame_cost(self, loss: float) -> float:
+        return self.link.frame_cost(loss)
+
     def filter_counters(self) -> FilterCounters:
         """Return the counters of all filters, of those that are gone, too."""
         return sum((each.counters for each in self.filters), self._done_before)
