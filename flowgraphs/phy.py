@@ -16,7 +16,7 @@ Left out: the choice of a PHY (`phys/`). A PHY in plain Python needs no blocks o
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -70,6 +70,17 @@ class Constellation:
     modulation: str
 
 
+@dataclass(frozen=True, slots=True)
+class PhyMode:
+    """A mode of a PHY whose receivers decode all of them, and the loss of its frames of 1500 octets over SNR."""
+
+    phy: "Phy"
+    #: SNR per sample (dB) at which 10 % are lost
+    snr_db: float
+    #: from 90 to 10 % loss (dB)
+    width_db: float
+
+
 class Phy(ABC):
     """One way to turn link frames into samples and back."""
 
@@ -101,6 +112,10 @@ class Phy(ABC):
     def denser(self) -> "Iterator[tuple[str, str, Phy]]":
         """Yield the same PHY in modes with more bits per symbol, in ascending order: option, value, PHY."""
         return iter(())
+
+    def modes(self) -> "Sequence[PhyMode]":
+        """Return the modes among which a station may choose frame by frame, the sturdiest first; none: it cannot."""
+        return ()
 
     def decode(self, blocks: Iterable[Samples]) -> Iterator[Received]:
         """Return the frames that a receiver decodes in the given samples (complex64)."""

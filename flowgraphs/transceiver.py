@@ -152,9 +152,9 @@ class Transceiver(gr.top_block):
         """Return what the device says of itself and of both halves."""
         return {"args": self.settings.args, "tx": self.tx.about(), "rx": self.rx.about()}
 
-    def send(self, frame: bytes) -> None:
-        """Queue one frame for transmission."""
-        self._box.send(frame)
+    def send(self, frame: bytes, mode: str = "") -> None:
+        """Queue one frame for transmission; `mode`: in this one of the PHY's `modes`, by its name."""
+        self._box.send(frame, mode)
 
     def receive(self) -> Received | None:
         """Return the next received frame, damaged ones included, or None."""
@@ -178,9 +178,13 @@ class Transceiver(gr.top_block):
         descriptor: int = self._box.eventfd
         return descriptor
 
-    def airtime_ns(self, nbytes: int) -> int:
-        """Return the airtime of a frame of `nbytes`, silence before and after it included."""
-        return round((self.phy.frame_samples(nbytes) + sum(self._guard)) * 1e9 / self.settings.rate_sps)
+    def airtime_ns(self, nbytes: int, phy: Phy | None = None) -> int:
+        """Return the airtime of a frame of `nbytes`, silence before and after it included.
+
+        `phy`: the PHY in another mode.
+        """
+        samples = (phy or self.phy).frame_samples(nbytes) + sum(self._guard)
+        return round(samples * 1e9 / self.settings.rate_sps)
 
     def peak_dbfs(self) -> float:
         """Return the largest received sample since the last call, in dB of full scale."""

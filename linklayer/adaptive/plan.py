@@ -39,6 +39,8 @@ _MOST_LOSS: Final = 2.95
 #: steps of log(price), and its bounds: no frame is worth a miss at 1
 _PRICE_STEP: Final = 0.05
 _MOST_PRICE: Final = 1e9
+#: steps of log(loss / (1 - loss)) of `cost_within`
+_COST_STEP: Final = 0.25
 #: the highest price that `plan_within` tries
 _DEAREST: Final = 256.0
 _CORRELATIONS: Final = (0.0, 0.01, 0.02, 0.04, 0.07, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5)
@@ -176,6 +178,22 @@ def plan_within(
     """
     plan = _cheapest(plan_for(loss, correlation, 1.0), rounds, missing, residual)
     return plan_for(plan.loss, plan.correlation, plan.price * dearness)
+
+
+def cost_within(loss: float, rounds: int, missing: int, residual: float) -> float:
+    """Return what a packet of `missing` costs by the plan of `plan_within` without correlation, in frames.
+
+    The loss is met within an eighth of its odds. Raises ValueError as `Plan` does.
+    """
+    odds = log(loss / (1 - loss)) if 0 < loss < 1 else (_MOST_LOSS if loss else _LEAST_LOSS)
+    odds = min(max(odds, _LEAST_LOSS), _MOST_LOSS)
+    return _cost_within(round(odds / _COST_STEP), min(rounds, MAX_ROUNDS), missing, residual)
+
+
+@lru_cache(maxsize=1024)
+def _cost_within(steps: int, rounds: int, missing: int, residual: float) -> float:
+    plan = plan_within(1 / (1 + exp(-steps * _COST_STEP)), 0.0, rounds, missing, residual)
+    return plan.cost(rounds, missing) / missing
 
 
 @lru_cache(maxsize=16)

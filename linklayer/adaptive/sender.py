@@ -27,7 +27,7 @@ from linklayer.adaptive.budget import Budget
 from linklayer.adaptive.code import MAX_INDEXES, MAX_SPAN, Code
 from linklayer.adaptive.estimator import LossEstimator
 from linklayer.adaptive.frames import MAX_BITS, MAX_PATIENCE_MS, MAX_WINDOW, MIN_BITS, Ack, Coded, Data, Mark
-from linklayer.adaptive.plan import Plan, plan_within
+from linklayer.adaptive.plan import Plan, cost_within, plan_within
 from linklayer.adaptive.rounds import NEVER, Group, Packet, Transmission, number
 
 #: members of a group at most: in the last round and, since a longer one takes time that a later round needs, before it
@@ -291,9 +291,7 @@ class Sender:
 
     def frame_cost(self, loss: float) -> float:
         """Return the plan's E[frames] + price * E[missed] of one packet, if so many frames were lost, 0 to 1."""
-        rounds = self.budget.rounds_in(self.budget.sending_ns)
-        plan = plan_within(loss, 0.0, rounds, _USUAL_GROUP, RESIDUAL, exp(self._dearness))
-        return plan.cost(rounds, _USUAL_GROUP) / _USUAL_GROUP
+        return cost_within(loss, self.budget.rounds_in(self.budget.sending_ns), _USUAL_GROUP, RESIDUAL)
 
     # -- rounds ------------------------------------------------------------------------------------------------------
 

@@ -89,7 +89,7 @@ class OneCarrierRadio(OnAirRadio):
             airtime_ns = self._airtime_ns(len(self._waiting[0]))
             if held and sum(held) + airtime_ns > self._occupancy_ns:
                 break
-            self._transceiver.send(self._waiting.popleft())
+            self._launch(self._waiting.popleft(), now)
             held.append(airtime_ns)
 
 

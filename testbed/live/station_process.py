@@ -73,6 +73,7 @@ class StationProcess:
             stack=stack,
             flow_control=self.link.flow_control,
             fates=self._fates,
+            frame_cost=lambda loss: self.link.frame_cost(loss),
         )
         self._radio = medium_of(plan).make_radio(context)
         #: the same radio with a capture of its frames

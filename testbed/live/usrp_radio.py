@@ -10,6 +10,7 @@ Left out: the fate of a frame on the air. A receiver notices a missed frame only
 """
 
 import math
+import time
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -28,9 +29,11 @@ from flowgraphs.gain import GainControl
 from flowgraphs.phy import Phy
 from flowgraphs.phys import make_phy
 from flowgraphs.transceiver import Transceiver
+from linklayer.adaptive.mode_report import REPORT_BYTES
 from testbed.errors import FadelabError
 from testbed.live.hop_radio import HopRadio, RadioMessage
 from testbed.live.media import RadioContext
+from testbed.live.mode_control import ModeControl
 from testbed.live.receiver_stats import ReceiverStats
 from testbed.live.receiver_view import ReceiverView
 from testbed.scenario.run_plan import Plan
@@ -58,7 +61,8 @@ class OnAirRadio(HopRadio):
     """Carries frames through `transceiver`, which is running.
 
     `stats` takes every decoded frame, damaged ones included; `view` makes views of the receiver. With `automatic_gain`
-    the receiver's gain follows the level of the signal (flowgraphs/gain.py).
+    the receiver's gain follows the level of the signal (flowgraphs/gain.py). `modes` chooses each frame's mode; without
+    it all have the transceiver's.
     """
 
     def __init__(
@@ -71,12 +75,14 @@ class OnAirRadio(HopRadio):
         automatic_gain: bool = False,
         stats: ReceiverStats | None = None,
         view: ReceiverView | None = None,
+        modes: ModeControl | None = None,
     ) -> None:
         super().__init__(hop, max_frame_bytes=max_frame_bytes, late_bound_ns=late_bound_ns)
         self._transceiver = transceiver
         receiver = transceiver.rx
         self._gain = GainControl(receiver.gain_db, *receiver.gain_range_db) if automatic_gain else None
         self._stats, self._view = stats, view
+        self._modes = modes
         #: times at which the frames in the radio leave it
         self._leaves_at: deque[int] = deque()
         #: of frames that the device has not acknowledged: the same less the time that was given until then, and when
@@ -147,7 +153,7 @@ class OnAirRadio(HopRadio):
                 received.rssi_db, received.snr_db, self._now, missed=missed, damaged=not received.crc_ok
             )
             self._set_gain(gain_db)
-        return received.payload
+        return received.payload if self._modes is None else self._modes.take(received, self._now)
 
     def next_deadline(self) -> int | None:
         """When a frame is due, the radio can take one, or the receiver's level is to be checked."""
@@ -183,7 +189,7 @@ class OnAirRadio(HopRadio):
             airtime_ns = self._airtime_ns(len(waiting[0]))
             if len(leaves_at) >= _IN_RADIO and free_at + airtime_ns > now + _HIGH_NS:
                 break
-            self._transceiver.send(waiting.popleft())
+            self._launch(waiting.popleft(), now)
             leaves_at.append(max(free_at, now + LEAD_NS) + airtime_ns)
             self._unacknowledged.append((leaves_at[-1] - self._given_ns, leaves_at[-1] + _UNHEARD_NS))
 
@@ -200,7 +206,17 @@ class OnAirRadio(HopRadio):
             self._given_ns += _MORE_NS
             self._leaves_at = deque(at + _MORE_NS for at in self._leaves_at)
 
+    def _launch(self, frame: bytes, now: int) -> None:
+        """Give a frame to the transceiver."""
+        if self._modes is None:
+            self._transceiver.send(frame)
+        else:
+            self._modes.send(frame, now)
+
     def _airtime_ns(self, nbytes: int) -> int:
+        """Return the airtime of a frame that goes now."""
+        if self._modes is not None:
+            return self._modes.airtime_ns(nbytes, self._now)
         airtime_ns = self._airtimes_ns.get(nbytes)
         if airtime_ns is None:
             airtime_ns = self._airtimes_ns[nbytes] = self._transceiver.airtime_ns(nbytes)
@@ -237,13 +253,14 @@ def make_on_air_radio(context: RadioContext, make: Callable[..., OnAirRadio] = O
     transceiver = context.stack.enter_context(open_transceiver(plan, side, context.wiring["device"], recording))
     return make(
         # airtime counts towards the modelled delay
-        context.make_hop(earlier_ns=radio_delay_ns(transceiver, plan.max_frame_bytes)),
+        context.make_hop(earlier_ns=radio_delay_ns(transceiver, frame_bytes_of(plan))),
         transceiver,
         max_frame_bytes=plan.max_frame_bytes,
         late_bound_ns=plan.late_bound_ns,
         automatic_gain=plan.radio.rx_gain_db is None,
         stats=ReceiverStats(far, plan.radio.rate_sps, context.open_trace(far)),
         view=ReceiverView(far, transceiver),
+        modes=ModeControl(transceiver, context.frame_cost, time.monotonic_ns()) if plan.radio.chooses_modes else None,
     )
 
 
@@ -257,7 +274,7 @@ def open_transceiver(plan: Plan, side: Side, device: str, recording: Path | None
     # else every block logs its buffer sizes
     gr.logging().set_default_level(gr.log_levels.warn)
     options = radio.phy_options[other(side)]
-    phy = make_phy(radio.phy, rate_sps=radio.rate_sps, **options)
+    phy = phy_of(plan, other(side))
     settings = settings_of(plan, side, device)
     check_capacity(plan, phy, sum(settings.guard()))
     seed = plan.stations[side].rng("access").getrandbits(32)
@@ -272,6 +289,26 @@ def open_transceiver(plan: Plan, side: Side, device: str, recording: Path | None
         raise
     finally:
         end()
+
+
+def phy_of(plan: Plan, receiving: Side) -> Phy:
+    """Return the PHY of the station that receives on a side; where modes are chosen, in the fastest.
+
+    Raises FadelabError or PhyError in one line.
+    """
+    radio = plan.radio
+    phy = make_phy(radio.phy, rate_sps=radio.rate_sps, **radio.phy_options[receiving])
+    if not radio.chooses_modes:
+        return phy
+    modes = phy.modes()
+    if not modes:
+        raise FadelabError(f"radio.modes: PHY {phy.name} has no modes to choose among: set radio.modes to off")
+    return modes[-1].phy
+
+
+def frame_bytes_of(plan: Plan) -> int:
+    """Return the size of the largest frame on the air, with the report behind it where modes are chosen."""
+    return plan.max_frame_bytes + (REPORT_BYTES if plan.radio.chooses_modes else 0)
 
 
 def settings_of(plan: Plan, side: Side, device: str) -> RadioSettings:
@@ -294,7 +331,7 @@ def check_capacity(plan: Plan, phy: Phy, guard: int = 0) -> None:
 
     `guard`: samples of silence that belong to each burst.
     """
-    nbytes, rate_sps = plan.max_frame_bytes, plan.radio.rate_sps
+    nbytes, rate_sps = frame_bytes_of(plan), plan.radio.rate_sps
     wrong, changes = [], []
     if nbytes > phy.max_frame_bytes:
         wrong.append(f"carries frames of {phy.max_frame_bytes} bytes, not {nbytes}")

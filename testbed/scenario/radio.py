@@ -38,6 +38,8 @@ class RadioOptions(FrontEndPart):
     rx_gain_db: NotNegative | Literal["auto"] = "auto"
     #: UHD device arguments of ST's and of BAS's radio, for tier usrp
     devices: tuple[str, str] | None = None
+    #: choose each frame's mode by the SNR and the losses at the far end; channel.rate_bps is then the most
+    modes: Annotated[Literal["off", "auto"], BeforeValidator(lambda raw: "off" if raw is False else raw)] = "off"
     #: record the received samples of both radios as SigMF
     record: bool = False
 

@@ -121,6 +121,7 @@ def resolve(scenario: Scenario) -> Plan:
             front_end=radio.front_end(),
             access=radio.access_options(),
             record=radio.record,
+            chooses_modes=radio.modes == "auto",
         ),
         late_bound_ns=round(timing.late_bound_ms * MS),
         late_fraction=timing.late_fraction,

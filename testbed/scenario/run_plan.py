@@ -249,6 +249,8 @@ class RadioPlan:
     #: listen before talk, where both directions share a carrier
     access: AccessOptions | None
     record: bool
+    #: whether each frame has a mode of its own
+    chooses_modes: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)

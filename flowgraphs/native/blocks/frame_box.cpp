@@ -89,8 +89,11 @@ public:
         }
     }
 
-    void send(const std::uint8_t* octets, std::size_t count) override {
-        message_port_pub(send_port(), pmt::cons(pmt::PMT_NIL, pmt::init_u8vector(count, octets)));
+    void send(const std::uint8_t* octets, std::size_t count, const std::string& mode) override {
+        static const pmt::pmt_t key = pmt::mp("mode");
+        const pmt::pmt_t about =
+            mode.empty() ? pmt::PMT_NIL : pmt::dict_add(pmt::make_dict(), key, pmt::intern(mode));
+        message_port_pub(send_port(), pmt::cons(about, pmt::init_u8vector(count, octets)));
     }
 
     std::vector<frame> take() override {

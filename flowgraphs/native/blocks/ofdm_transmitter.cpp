@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <deque>
 #include <stdexcept>
+#include <utility>
 #include <vector>
 
 #include "../ofdm/modulator.hpp"
@@ -19,7 +20,8 @@ public:
     ofdm_transmitter_impl(const ofdm::Format& format, const ofdm::Modulation& modulation, const ofdm::Fec& fec,
                           float rms, std::uint16_t network)
         : sync_block("ofdm tx", io_signature::make(0, 0, 0), io_signature::make(1, 1, sizeof(gr_complex))),
-          modulator_(format, modulation, fec, rms, network) {
+          modulator_(format, modulation, fec, rms, network),
+          own_{modulation, fec} {
         // room for a whole burst and the next one, so that the device does not run dry
         set_min_output_buffer(static_cast<long>(2 * modulator_.frame_samples(ofdm::kMaxFrameBytes)));
         message_port_register_in(frames_port());
@@ -52,7 +54,19 @@ private:
             d_logger->error("a frame of {} bytes is left out: OFDM carries 1 to {}", nbytes, ofdm::kMaxFrameBytes);
             return;
         }
-        waiting_.push_back(pmt::cdr(pdu));
+        Mode mode = own_;
+        static const pmt::pmt_t key = pmt::mp("mode");
+        const pmt::pmt_t about = pmt::car(pdu);
+        const pmt::pmt_t wanted = pmt::is_dict(about) ? pmt::dict_ref(about, key, pmt::PMT_NIL) : pmt::PMT_NIL;
+        if (pmt::is_symbol(wanted)) {
+            const auto named = ofdm::mode_named(pmt::symbol_to_string(wanted));
+            if (!named) {
+                d_logger->error("a frame is left out: OFDM has no mode {}", pmt::symbol_to_string(wanted));
+                return;
+            }
+            mode = *named;
+        }
+        waiting_.push_back({pmt::cdr(pdu), mode});
     }
 
     // Modulates the next frame, if one waits.
@@ -61,7 +75,8 @@ private:
             return false;
         }
         std::size_t nbytes = 0;
-        const std::uint8_t* frame = pmt::u8vector_elements(waiting_.front(), nbytes);
+        const std::uint8_t* frame = pmt::u8vector_elements(waiting_.front().octets, nbytes);
+        modulator_.set_mode(waiting_.front().mode.first, waiting_.front().mode.second);
         modulator_.modulate(frame, nbytes, burst_);
         waiting_.pop_front();
         sent_ = 0;
@@ -70,8 +85,16 @@ private:
         return true;
     }
 
+    using Mode = std::pair<ofdm::Modulation, ofdm::Fec>;
+
+    struct Waiting {
+        pmt::pmt_t octets;
+        Mode mode;
+    };
+
     ofdm::Modulator modulator_;
-    std::deque<pmt::pmt_t> waiting_;
+    Mode own_;
+    std::deque<Waiting> waiting_;
     std::vector<gr_complex> burst_;
     std::size_t sent_ = 0;
 };

@@ -80,6 +80,20 @@ std::size_t encoded_bytes(std::size_t nbytes, unsigned fec) {
                                           static_cast<int>(fec), uncoded);
 }
 
+std::optional<std::pair<Modulation, Fec>> mode_named(std::string_view name) {
+    const std::size_t space = name.find(' ');
+    const std::string_view code = space == std::string_view::npos ? "none" : name.substr(space + 1);
+    for (const Modulation& modulation : kModulations) {
+        for (const Fec& fec : kFecs) {
+            // one name each: the code "none" goes without
+            if (modulation.name == name.substr(0, space) && fec.name == code && mode_name(modulation, fec.scheme()) == name) {
+                return std::pair{modulation, fec};
+            }
+        }
+    }
+    return std::nullopt;
+}
+
 std::string mode_name(const Modulation& modulation, unsigned fec) {
     const Fec* code = fec_numbered(fec);
     const std::string name = code == nullptr ? "code " + std::to_string(fec) : code->name;

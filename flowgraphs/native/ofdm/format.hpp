@@ -17,6 +17,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace gr::fadelab::ofdm {
@@ -80,6 +81,8 @@ unsigned crc32_scheme();
 unsigned header_fec();
 // The octets that `nbytes` and their CRC become in liquid's code number `fec`.
 std::size_t encoded_bytes(std::size_t nbytes, unsigned fec);
+// Modulation and code by their name of `mode_name`; none for other names.
+std::optional<std::pair<Modulation, Fec>> mode_named(std::string_view name);
 // Modulation and code in a few words, as in "qpsk golay2412".
 std::string mode_name(const Modulation& modulation, unsigned fec);
 

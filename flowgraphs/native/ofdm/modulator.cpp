@@ -48,6 +48,14 @@ Modulator::Modulator(const Format& format, const Modulation& modulation, const F
     scale(training_.samples.data(), training_.samples.size(), rms_);
 }
 
+void Modulator::set_mode(const Modulation& modulation, const Fec& fec) {
+    if (modulation.scheme() != modulation_.scheme()) {
+        modulation_ = modulation;
+        points_ = points_of(modulation_);
+    }
+    fec_ = fec.scheme();
+}
+
 std::size_t Modulator::frame_samples(std::size_t nbytes) const {
     return format_.frame_samples(nbytes, modulation_, fec_);
 }

@@ -26,6 +26,8 @@ public:
     // `rms` is the amplitude of a burst; full scale is 1. Throws std::invalid_argument, one line.
     Modulator(const Format& format, const Modulation& modulation, const Fec& fec, float rms, std::uint16_t network);
 
+    // Modulation and code of the frames from now on.
+    void set_mode(const Modulation& modulation, const Fec& fec);
     // Throws std::invalid_argument, one line, for lengths that no frame has.
     std::size_t frame_samples(std::size_t nbytes) const;
     // Puts the burst of a frame into `burst`, whose size becomes the frame's. Frames are numbered from 0.

@@ -210,12 +210,12 @@ void bind_ports(py::module& module) {
         .def(py::init(&frame_box::make))
         .def(
             "send",
-            [](frame_box& box, const py::bytes& frame) {
+            [](frame_box& box, const py::bytes& frame, const std::string& mode) {
                 const auto octets = static_cast<std::string_view>(frame);
                 const py::gil_scoped_release released;
-                box.send(reinterpret_cast<const std::uint8_t*>(octets.data()), octets.size());
+                box.send(reinterpret_cast<const std::uint8_t*>(octets.data()), octets.size(), mode);
             },
-            py::arg("frame"))
+            py::arg("frame"), py::arg("mode") = "")
         .def("take",
              [](frame_box& box) {
                  py::list frames;

@@ -18,8 +18,8 @@ from functools import cached_property
 from typing import Any
 
 from flowgraphs.native import native
-from flowgraphs.phy import Constellation, Phy, PhyError, Received, Samples
-from flowgraphs.phys.ofdm.options import MODULATIONS, OfdmOptions
+from flowgraphs.phy import Constellation, Phy, PhyError, PhyMode, Received, Samples
+from flowgraphs.phys.ofdm.options import LADDER, MODULATIONS, OfdmOptions
 
 #: between a transmitter and a receiver: 2.5 ppm each, as of the USRPs' own oscillators
 OFFSET_PPM = 5.0
@@ -57,6 +57,12 @@ class OfdmPhy(OfdmOptions, Phy):
     def denser(self) -> "Iterator[tuple[str, str, OfdmPhy]]":
         for modulation in MODULATIONS[MODULATIONS.index(self.modulation) + 1 :]:
             yield "modulation", modulation, replace(self, modulation=modulation)
+
+    def modes(self) -> tuple[PhyMode, ...]:
+        return tuple(
+            PhyMode(replace(self, modulation=modulation, fec=fec), snr_db, width_db)
+            for modulation, fec, snr_db, width_db in LADDER
+        )
 
     @cached_property
     def format(self) -> Any:

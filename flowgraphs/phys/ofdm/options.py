@@ -22,6 +22,23 @@ FEC: Final = (
     "secded7264",
 )
 
+#: modes that may be best at some SNR, the sturdiest first, and their loss over SNR as `flowgraphs.phy.PhyMode` has it:
+#: 10 % point and width, by `benchmarks.ofdm_waterfall` (200 frames per point, seed 1, steps of 0.25 dB)
+LADDER: Final = (
+    ("bpsk", "golay2412", 3.1, 1.4),
+    ("bpsk", "secded7264", 6.0, 1.1),
+    ("qpsk", "golay2412", 6.4, 1.1),
+    ("qpsk", "hamming128", 8.7, 1.4),
+    ("qpsk", "secded7264", 9.2, 1.1),
+    ("qpsk", "none", 11.5, 1.5),
+    ("qam16", "hamming128", 15.4, 1.3),
+    ("qam16", "secded3932", 15.8, 1.2),
+    ("qam16", "secded7264", 16.1, 1.2),
+    ("qam16", "none", 18.5, 1.5),
+    ("qam64", "secded7264", 22.3, 1.3),
+    ("qam64", "none", 24.5, 1.5),
+)
+
 
 @dataclass(frozen=True, kw_only=True)
 class OfdmOptions(PhyOptions):

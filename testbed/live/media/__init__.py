@@ -47,6 +47,8 @@ class RadioContext:
     flow_control: bool
     #: takes the fates of the station's frames, where the medium knows them
     fates: FrameFates
+    #: `Link.frame_cost` of the link in use
+    frame_cost: Callable[[float], float]
 
     def make_hop(self, *, earlier_ns: int = 0) -> Hop[bytes]:
         """Return the station's hop, whose propagation is shorter by `earlier_ns`."""

@@ -8,11 +8,10 @@ from testbed.scenario.run_plan import Plan
 
 def check_phy(plan: Plan) -> None:
     """Raise FadelabError or PhyError unless the PHY is fast enough."""
-    from flowgraphs.phys import make_phy
-    from testbed.live.usrp_radio import check_capacity, settings_of
+    from testbed.live.usrp_radio import check_capacity, phy_of, settings_of
 
     radio = plan.radio
-    phy = make_phy(radio.phy, rate_sps=radio.rate_sps, **radio.phy_options["up"])
+    phy = phy_of(plan, "up")
     devices = radio.devices or ("type=vusrp",)
     check_capacity(plan, phy, max(sum(settings_of(plan, "up", device).guard()) for device in devices))
 

@@ -37,8 +37,8 @@ public:
 
     static sptr make();
 
-    // Sends a frame into the flowgraph.
-    virtual void send(const std::uint8_t* octets, std::size_t count) = 0;
+    // Sends a frame into the flowgraph; `mode`: in this mode, by name, where the transmitter offers several.
+    virtual void send(const std::uint8_t* octets, std::size_t count, const std::string& mode = "") = 0;
     // Takes all received frames, oldest first; none makes `eventfd` unreadable.
     virtual std::vector<frame> take() = 0;
     // A descriptor that is readable once a frame has been received, or frames have left.

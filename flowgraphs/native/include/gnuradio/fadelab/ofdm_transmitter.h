@@ -9,11 +9,12 @@
 
 namespace gr::fadelab {
 
-// Frames to bursts. Message port "frames": PDUs, a frame each. Out: the bursts of the frames, one after the other, the
+// Frames to bursts. Message port "frames": PDUs, a frame each; a symbol "mode" in the dictionary, as "qam16 golay2412",
+// is that of its frame, others have the block's own. Out: the bursts of the frames, one after the other, the
 // first sample of each tagged "packet_len" with its samples (a long), from which gr-uhd's sink makes SOB and EOB.
 // Between bursts there are no samples.
 //
-// A message that is no PDU, or whose frame is empty or too long, is reported to the log and left out.
+// A message that is no PDU, whose frame is empty or too long, or whose mode is unknown, is reported to the log and left out.
 class FADELAB_API ofdm_transmitter : virtual public sync_block {
 public:
     using sptr = std::shared_ptr<ofdm_transmitter>;
