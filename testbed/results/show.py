@@ -57,7 +57,9 @@ def medium_in_words(scenario: Scenario) -> str:
     tier = TIERS[scenario.tier]
     if tier.radio:
         radio = scenario.radio
-        words.append(f"{radio.phy} {'modes by SNR' if radio.modes == 'auto' else radio.mode} at {radio.rate_sps / 1e6:g} Msps")
+        words.append(
+            f"{radio.phy} {'modes by SNR' if radio.modes == 'auto' else radio.mode} at {radio.rate_sps / 1e6:g} Msps"
+        )
     if tier.air == "virtual":
         words.append(f"SNR {channel.snr_db:g} dB")
         if channel.fading is not None:

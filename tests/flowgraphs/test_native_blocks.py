@@ -27,6 +27,7 @@ class Poster(gr.basic_block):
     def __init__(self) -> None:
         gr.basic_block.__init__(self, "poster", in_sig=None, out_sig=None)
         self.heard: list[bytes] = []
+        self.modes: list[Any] = []
         self.message_port_register_in(pmt.intern("in"))
         self.set_msg_handler(pmt.intern("in"), self._take)
         for port in ("received", "events", "departed"):
@@ -36,6 +37,10 @@ class Poster(gr.basic_block):
         self.message_port_pub(pmt.intern(port), message)
 
     def _take(self, message: object) -> None:
+        about = pmt.car(message)
+        self.modes.append(
+            pmt.to_python(pmt.dict_ref(about, pmt.intern("mode"), pmt.PMT_NIL) if pmt.is_dict(about) else about)
+        )
         self.heard.append(bytes(pmt.u8vector_elements(pmt.cdr(message))))
 
 
@@ -101,9 +106,10 @@ def test_the_descriptor_is_readable_until_the_box_was_seen_empty(boxed: Boxed) -
 def test_posted_frames_leave_in_their_order(boxed: Boxed) -> None:
     sent = [bytes([n]) * n for n in range(1, 50)]
     for frame in sent:
-        boxed.box.send(frame)
+        boxed.box.send(frame, "qam16 golay2412" if len(frame) % 2 else "")
     wait_for(lambda: len(boxed.poster.heard) == len(sent))
     assert boxed.poster.heard == sent
+    assert boxed.poster.modes == ["qam16 golay2412" if len(frame) % 2 else None for frame in sent]
 
 
 @pytest.mark.parametrize(

@@ -40,6 +40,32 @@ def test_frames_become_tagged_bursts_in_their_order() -> None:
     assert tags == [(start, "packet_len", len(burst)) for start, burst in zip(starts.tolist(), wanted, strict=False)]
 
 
+def test_each_frame_may_have_a_mode_of_its_own() -> None:
+    """Frames of unknown modes are left out; those without a mode have the transmitter's."""
+    frames = sizes(np.random.default_rng(4), 12)
+    modes = [mode.phy for mode in PHY.modes()]
+    # liquid's fill depends on the number of the frame only
+    sent = [
+        (phy.mode(), phy.frame_samples(len(frame)), frame) for phy, frame in zip(reversed(modes), frames, strict=True)
+    ]
+    with sending(PHY) as running:
+        for mode, _, frame in sent:
+            running.mailbox.post(frame, mode)
+            for unknown in ("qpsk none", "qam256", "qpsk golay", " ", "golay2412"):
+                running.mailbox.post(frame, unknown)
+        running.mailbox.post(b"own")
+        running.wait(sum(samples for _, samples, _ in sent) + PHY.frame_samples(3))
+        samples = np.array(running.sink.data(), np.complex64)
+        lengths = [pmt.to_long(tag.value) for tag in running.sink.tags()]
+    assert lengths == [*(samples for _, samples, _ in sent), PHY.frame_samples(3)]
+    heard = Demodulator(PHY).feed(np.concatenate([samples, np.zeros(1000, np.complex64)]))
+    assert [(frame.mode, frame.nsamples, frame.payload) for frame in heard] == [
+        *sent,
+        ("qpsk", PHY.frame_samples(3), b"own"),
+    ]
+    assert [frame.sequence for frame in heard] == list(range(len(sent) + 1))
+
+
 def test_a_transmitter_without_frames_leaves_the_processor_alone() -> None:
     with sending(PHY) as running:
         running.mailbox.post(bytes(100))

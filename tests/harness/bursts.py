@@ -11,9 +11,10 @@ from flowgraphs.phy import Phy, Received, Samples, received_from_pdu
 from tests.harness.waiting import wait_for
 
 
-def frame_pdu(frame: bytes) -> object:
-    """Return the PDU that makes a transmitter send `frame`."""
-    return pmt.cons(pmt.PMT_NIL, pmt.init_u8vector(len(frame), list(frame)))
+def frame_pdu(frame: bytes, mode: str = "") -> object:
+    """Return the PDU that makes a transmitter send `frame`, in a mode other than its own."""
+    about = pmt.dict_add(pmt.make_dict(), pmt.intern("mode"), pmt.intern(mode)) if mode else pmt.PMT_NIL
+    return pmt.cons(about, pmt.init_u8vector(len(frame), list(frame)))
 
 
 class Mailbox(gr.basic_block):
@@ -26,8 +27,8 @@ class Mailbox(gr.basic_block):
         self.message_port_register_in(pmt.intern("in"))
         self.set_msg_handler(pmt.intern("in"), self._take)
 
-    def post(self, frame: bytes) -> None:
-        self.message_port_pub(pmt.intern("out"), frame_pdu(frame))
+    def post(self, frame: bytes, mode: str = "") -> None:
+        self.message_port_pub(pmt.intern("out"), frame_pdu(frame, mode))
 
     def _take(self, message: object) -> None:
         self.taken.append(message)

@@ -1,7 +1,9 @@
 """The choice of a PHY's mode: over simulated sweeps, against an oracle, and what it does with strange reports."""
 
+from collections.abc import Callable
 from itertools import pairwise
 from random import Random
+from typing import NamedTuple, Protocol
 
 import pytest
 from hypothesis import given
@@ -38,10 +40,30 @@ def chooser() -> ModeChooser:
     return ModeChooser(MODES, airtime, cost, 0)
 
 
+class Frame(NamedTuple):
+    ms: float
+    mode: int
+    lost: bool
+
+
+class Chooser(Protocol):
+    def choose(self, nbytes: int, now: int) -> int: ...
+    def handle_report(self, snr_db: float, now: int) -> None: ...
+    def handle_fate(self, mode: int, lost: bool, now: int) -> None: ...
+
+
 class Air:
     """A direction whose SNR (dB) is `snr_db(ms)`; the goodput of frames is counted by the ms of its end."""
 
-    def __init__(self, snr_db, *, seed: int, bias_db: float = 0.0, noise_db: float = 0.4, per: float = 0.0) -> None:
+    def __init__(
+        self,
+        snr_db: Callable[[float], float],
+        *,
+        seed: int,
+        bias_db: float = 0.0,
+        noise_db: float = 0.4,
+        per: float = 0.0,
+    ) -> None:
         self.snr_db, self.bias_db, self.noise_db, self.per = snr_db, bias_db, noise_db, per
         self.rng = Random(seed)
 
@@ -49,9 +71,11 @@ class Air:
         loss = MODES[mode].loss(self.snr_db(ms))
         return self.rng.random() < loss + (1 - loss) * self.per
 
-    def run(self, chosen, until_ms: float) -> list[tuple[float, int, bool]]:
-        """Return the frames: when each began, its mode, and whether it was lost; `chosen` is a ModeChooser."""
-        ms, frames, reports = 0.0, [], []
+    def run(self, chosen: Chooser, until_ms: float) -> list[Frame]:
+        """Return the frames: when each began, its mode, and whether it was lost."""
+        ms = 0.0
+        frames: list[Frame] = []
+        reports: list[tuple[float, float, int, bool]] = []
         while ms < until_ms:
             while reports and reports[0][0] <= ms:
                 _, snr_db, mode, lost = reports.pop(0)
@@ -61,7 +85,7 @@ class Air:
                 chosen.handle_fate(mode, lost, now)
             mode = chosen.choose(1500, round(ms * MS))
             lost = self.lost(mode, ms)
-            frames.append((ms, mode, lost))
+            frames.append(Frame(ms, mode, lost))
             heard_db = self.snr_db(ms) + self.bias_db + self.rng.gauss(0, self.noise_db)
             ms += AIRTIMES_MS[mode]
             reports.append((ms + REPORT_AFTER_MS, heard_db, mode, lost))
@@ -71,7 +95,7 @@ class Air:
 class Oracle:
     """Knows the SNR."""
 
-    def __init__(self, snr_db) -> None:
+    def __init__(self, snr_db: Callable[[float], float]) -> None:
         self.snr_db = snr_db
 
     def choose(self, nbytes: int, now: int) -> int:
@@ -85,8 +109,8 @@ class Oracle:
         pass
 
 
-def delivered(frames) -> int:
-    return sum(not lost for _, _, lost in frames)
+def delivered(frames: list[Frame]) -> int:
+    return sum(not frame.lost for frame in frames)
 
 
 def sweep(ms: float) -> float:
@@ -95,13 +119,13 @@ def sweep(ms: float) -> float:
 
 
 @pytest.mark.parametrize("bias_db", [-2.0, 0.0, 2.0])
-def test_a_slow_sweep_costs_little_of_what_an_oracle_delivers(bias_db):
+def test_a_slow_sweep_costs_little_of_what_an_oracle_delivers(bias_db: float) -> None:
     chosen = delivered(Air(sweep, seed=1, bias_db=bias_db).run(chooser(), 80_000))
     best = delivered(Air(sweep, seed=1).run(Oracle(sweep), 80_000))
     assert chosen > 0.93 * best
 
 
-def test_a_sudden_fall_is_followed_within_half_a_second():
+def test_a_sudden_fall_is_followed_within_half_a_second() -> None:
     def fall(ms: float) -> float:
         return 28.0 if ms < 10_000 else 11.0
 
@@ -111,7 +135,7 @@ def test_a_sudden_fall_is_followed_within_half_a_second():
     assert sum(lost for ms, _, lost in frames if ms > 10_500) < 3
 
 
-def test_a_rise_is_followed_without_probes():
+def test_a_rise_is_followed_without_probes() -> None:
     def rise(ms: float) -> float:
         return 11.0 if ms < 5_000 else 28.0
 
@@ -121,13 +145,13 @@ def test_a_rise_is_followed_without_probes():
     assert not any(lost for ms, mode, lost in frames if 4_000 < ms < 6_000 and mode > 1)
 
 
-def test_losses_that_no_mode_mends_do_not_make_it_step_down():
+def test_losses_that_no_mode_mends_do_not_make_it_step_down() -> None:
     frames = Air(lambda ms: 30.0, seed=4, per=0.2).run(chooser(), 30_000)
     late = [mode for ms, mode, _ in frames if ms > 10_000]
     assert late.count(4) > 0.95 * len(late)
 
 
-def test_without_a_report_the_sturdiest_mode_goes():
+def test_without_a_report_the_sturdiest_mode_goes() -> None:
     chosen = chooser()
     assert chosen.choose(1500, 0) == 0
     assert chosen.snr_db(0) is None
@@ -135,7 +159,7 @@ def test_without_a_report_the_sturdiest_mode_goes():
     assert chosen.choose(1500, 10_000 * MS) == 0
 
 
-def test_when_reports_end_it_steps_down_by_and_by():
+def test_when_reports_end_it_steps_down_by_and_by() -> None:
     chosen = chooser()
     for at in range(100):
         chosen.handle_report(30.0, at * 10 * MS)
@@ -145,7 +169,7 @@ def test_when_reports_end_it_steps_down_by_and_by():
     assert all(after <= before for before, after in pairwise(modes))
 
 
-def test_short_frames_go_sturdier():
+def test_short_frames_go_sturdier() -> None:
     def costly(nbytes: int, mode: int) -> float:
         return 1.0 + airtime(nbytes, mode)
 
@@ -155,13 +179,15 @@ def test_short_frames_go_sturdier():
     assert chosen.choose(30, 1000 * MS) < chosen.choose(1500, 1000 * MS)
 
 
-def test_there_must_be_modes():
+def test_there_must_be_modes() -> None:
     with pytest.raises(ValueError, match="no modes"):
         ModeChooser((), airtime, cost, 0)
 
 
 @given(st.floats(-20, 43.75), st.lists(st.booleans(), max_size=200), st.randoms(use_true_random=False))
-def test_any_history_gives_a_mode_and_more_snr_no_sturdier_one(snr_db, fates, random):
+def test_any_history_gives_a_mode_and_more_snr_no_sturdier_one(
+    snr_db: float, fates: list[bool], random: Random
+) -> None:
     lower, higher = chooser(), chooser()
     for at, lost in enumerate(fates):
         mode = random.randrange(len(MODES))
@@ -180,7 +206,7 @@ def test_any_history_gives_a_mode_and_more_snr_no_sturdier_one(snr_db, fates, ra
 
 
 @given(st.lists(st.tuples(st.integers(0, 4), st.booleans()), min_size=1, max_size=32))
-def test_a_report_tells_the_fates_of_the_frames_before_it(frames):
+def test_a_report_tells_the_fates_of_the_frames_before_it(frames: list[tuple[int, bool]]) -> None:
     heard, sent = Heard(), Sent()
     for number, (mode, lost) in enumerate(frames):
         sent.handle_frame(mode)
@@ -194,7 +220,7 @@ def test_a_report_tells_the_fates_of_the_frames_before_it(frames):
     assert sent.handle_report(heard.report())[1] == []
 
 
-def test_numbers_wrap_and_begin_anew():
+def test_numbers_wrap_and_begin_anew() -> None:
     heard, sent = Heard(), Sent()
     for number in range(70_000):
         sent.handle_frame(number % 3)
@@ -209,7 +235,7 @@ def test_numbers_wrap_and_begin_anew():
     assert heard.report() == bytes([85, 0, 0, 0, 0, 0, 0])
 
 
-def test_what_is_too_far_back_for_the_bitmap_is_not_told():
+def test_what_is_too_far_back_for_the_bitmap_is_not_told() -> None:
     heard, sent = Heard(), Sent()
     for number in range(50):
         sent.handle_frame(1)
@@ -220,7 +246,7 @@ def test_what_is_too_far_back_for_the_bitmap_is_not_told():
 
 
 @given(st.binary(min_size=REPORT_BYTES, max_size=REPORT_BYTES), st.integers(0, 100))
-def test_no_report_does_harm(octets, count):
+def test_no_report_does_harm(octets: bytes, count: int) -> None:
     sent = Sent()
     for _ in range(count):
         sent.handle_frame(0)
