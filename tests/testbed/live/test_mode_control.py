@@ -25,6 +25,13 @@ PHY = make_phy("ofdm", rate_sps=RATE_SPS)
 CURVES = {mode.phy.mode(): Mode(mode.phy.mode(), mode.snr_db, mode.width_db) for mode in PHY.modes()}
 
 
+def test_each_mode_is_faster_than_all_that_bear_more_noise() -> None:
+    modes = PHY.modes()
+    assert [mode.snr_db for mode in modes] == sorted(mode.snr_db for mode in modes)
+    samples = [mode.phy.frame_samples(1500) for mode in modes]
+    assert samples == sorted(set(samples), reverse=True)
+
+
 class Transceiver:
     """Puts frames on an air with an SNR; `far` takes those that arrive."""
 
