@@ -54,7 +54,7 @@ def settings(mode: str, traffic: str) -> list[str]:
     if traffic == "udp":
         chosen += [
             "link.fast.protocols=[]",
-            f"workloads=[{{kind: onoff-udp, off_ms: 0, rate_bps: 3000000, duration_s: {DURATION_S}}}]",
+            f"workloads=[{{kind: onoff-udp, off_ms: 0, rate_bps: 3000000, packet_bytes: 1500, duration_s: {DURATION_S}}}]",
         ]
     return chosen
 
