@@ -39,7 +39,6 @@ def settings(mode: str, traffic: str) -> list[str]:
         "channel.fading=null",
         f"channel.snr_db={FIRST_DB}",
         f"changes={json.dumps(changes)}",
-        f"workloads.0.duration_s={DURATION_S}",
     ]
     if mode != "auto":
         modulation, fec = mode.split("/")
@@ -54,9 +53,9 @@ def settings(mode: str, traffic: str) -> list[str]:
     if traffic == "udp":
         chosen += [
             "link.fast.protocols=[]",
-            f"workloads=[{{kind: onoff-udp, off_ms: 0, rate_bps: 3000000, packet_bytes: 1500, duration_s: {DURATION_S}}}]",
+            "workloads=[{kind: onoff-udp, off_ms: 0, rate_bps: 3e6, packet_bytes: 1500}]",
         ]
-    return chosen
+    return [*chosen, f"workloads.0.duration_s={DURATION_S}"]
 
 
 def run(mode: str, seed: int, traffic: str) -> dict[str, Any]:

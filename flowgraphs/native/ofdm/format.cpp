@@ -86,7 +86,8 @@ std::optional<std::pair<Modulation, Fec>> mode_named(std::string_view name) {
     for (const Modulation& modulation : kModulations) {
         for (const Fec& fec : kFecs) {
             // one name each: the code "none" goes without
-            if (modulation.name == name.substr(0, space) && fec.name == code && mode_name(modulation, fec.scheme()) == name) {
+            if (modulation.name == name.substr(0, space) && fec.name == code &&
+                mode_name(modulation, fec.scheme()) == name) {
                 return std::pair{modulation, fec};
             }
         }
