@@ -173,6 +173,19 @@ def test_data_give_the_unplugged_runs_of_the_page() -> None:
         assert f"| {profile} | {well} of {runs} | {most_s:.1f} |" in SECTIONS["Unplugging"]
 
 
+def test_data_give_the_speed_of_the_simulator_of_the_page() -> None:
+    speed = {
+        cores: [int(row["packets_per_cpu_s"]) for row in _rows("simulator.csv") if row["cores"] == cores]
+        for cores in ("compiled", "interpreted")
+    }
+    text = " ".join(SECTIONS["Simulator: Compiled and interpreted, on a busy machine"].split())
+    for cores, unit in (("compiled", 1000), ("interpreted", 100)):
+        least, middle, most = (f"{round(f(speed[cores]) / unit) * unit:,}" for f in (min, median, max))
+        assert f"{middle} ({least} to {most})" in text
+    ratios = [compiled / slow for compiled, slow in zip(speed["compiled"], speed["interpreted"], strict=True)]
+    assert f"{median(ratios):.1f} times as many ({min(ratios):.1f} to {max(ratios):.1f} in a round)" in text
+
+
 def _rows(name: str) -> list[dict[str, str]]:
     with (DATA / name).open(newline="") as file:
         return list(csv.DictReader(file))
