@@ -11,26 +11,13 @@ from testbed.results.summary import Summary
 from testbed.running import run_once
 from testbed.scenario.file import validate
 from tests.harness.live_runs import Capture, folder_of
+from tests.harness.repeats import contents
 from tests.harness.scenarios import raw_scenario, scenario, written
 from tests.testbed.virtual.conftest import needs_kernel
-
-#: of a manifest: wall-clock times, and the test's command
-_WALL = ("started", "command")
 
 
 def virtual(runs: Path, **changes: object) -> Summary:
     return run_once(scenario(clock="virtual", **changes), runs, lambda progress: None)
-
-
-def contents(folder: Path) -> dict[str, bytes]:
-    """The files of a run, without the times of the wall clock and the folder's name."""
-    found = {path.name: path.read_bytes() for path in folder.iterdir()}
-    manifest = json.loads(found["manifest.json"])
-    found["manifest.json"] = json.dumps({key: manifest[key] for key in manifest if key not in _WALL}).encode()
-    return {
-        name: octets.replace(str(folder).encode(), b"").replace(folder.name.encode(), b"")
-        for name, octets in found.items()
-    }
 
 
 class TestInAMachine:
