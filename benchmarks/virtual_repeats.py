@@ -61,7 +61,7 @@ def main() -> None:
 
 def _repeat(file: str, settings: dict[str, Any], options: Any) -> dict[str, Any]:
     scenario = _scenario(file, settings, options.seed, options.seconds)
-    differing: set[str] = set()
+    differing: dict[int, list[str]] = {}
     idle_s: list[float] = []
     late = 0
     with tempfile.TemporaryDirectory() as place:
@@ -73,7 +73,9 @@ def _repeat(file: str, settings: dict[str, Any], options: Any) -> dict[str, Any]
                 wall_s, summary = _timed(scenario, Path(place) / str(number))
             files = contents(Path(str(summary.folder)))
             first = first or files
-            differing |= {name for name in files.keys() | first.keys() if files.get(name) != first.get(name)}
+            others = sorted(name for name in files.keys() | first.keys() if files.get(name) != first.get(name))
+            if others:
+                differing[number] = others
             late += summary.late_events
             if not busy:
                 idle_s.append(wall_s)
@@ -81,7 +83,7 @@ def _repeat(file: str, settings: dict[str, Any], options: Any) -> dict[str, Any]
     return {
         "runs": options.repetitions,
         "files": len(first),
-        "differing": sorted(differing),
+        "differing": differing,
         "late": late,
         "run_s": round(summary.duration_s, 1),
         "wall_s": round(wall_s, 1),
