@@ -181,8 +181,8 @@ class StationRecord:
     station: str
     #: processor time of all its threads, in percent of one core
     processor_percent: float
-    #: resident memory
-    memory_bytes: int
+    #: resident memory; None in virtual time, where it is not the same in every run
+    memory_bytes: int | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -206,7 +206,7 @@ class StationProcess:
             time_ns=report.time_ns,
             station=STATIONS[self._side],
             processor_percent=self._usage.processor_percent(),
-            memory_bytes=resident_bytes(),
+            memory_bytes=resident_bytes() if self.plan.clock == "wall" else None,
         )
         write_message(usage)
         if self._fates.loss_reporter is not None:
