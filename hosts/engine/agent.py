@@ -17,7 +17,7 @@ from hosts.engine.context import Context, ignore
 from hosts.engine.datagrams import Datagrams, UdpReceiver, UdpSender
 from hosts.engine.delays import Counts
 from hosts.engine.probe import FlowCounter
-from hosts.engine.results import EndReport, Received, Sent
+from hosts.engine.results import EndReport, Received, Sent, TcpSent
 from hosts.engine.streams import Receive, ReceivingEnd, SendingEnd, Tcp, Transfer, never_connected
 from hosts.workloads import Workload, sender_of
 
@@ -65,6 +65,8 @@ class Agent:
         self._receivers: dict[tuple[str, int], ReceivingEnd | UdpReceiver] = {}
         #: connections accepted, and octets received at the end of the duration, by flow
         self._accepted: dict[str, int] = {}
+        #: of own flows, connections that have come about and ended: the receiver numbers those that it accepts
+        self._connected: dict[str, int] = {}
         self._marked: dict[str, int] = {}
         #: receivers of the answers to probes
         self._replies: dict[str, UdpReceiver] = {}
@@ -180,7 +182,7 @@ class Agent:
         """Send a flow's transfer number `index`; see `Transfer`."""
         transfer = Transfer(
             flow=flow,
-            index=index,
+            index=self._connected.get(flow, 0),
             address=(self._peer, port),
             limit=limit,
             end_at=end_at,
@@ -263,4 +265,6 @@ class Agent:
 
     def _sent(self, work: Workload, port: int, flow: str, index: int, result: Sent) -> None:
         self._senders.pop((flow, index), None)
+        if isinstance(result, TcpSent) and result.connected_ns is not None:
+            self._connected[flow] = self._connected.get(flow, 0) + 1
         work.sent(self, port, flow, index, result)

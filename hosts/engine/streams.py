@@ -38,7 +38,7 @@ class Transfer:
     """
 
     flow: str
-    #: number of the connection within its flow
+    #: number of the connection among those of its flow that came about, as its receiver counts them
     index: int
     #: IPv4 address and port
     address: tuple[str, int]

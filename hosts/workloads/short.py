@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, ClassVar
 from typing_extensions import override
 
 from common.options import Bytes, Count, NotNegative
-from hosts.engine.results import Sent, TcpSent
+from hosts.engine.results import Sent
 from hosts.workloads import Port, StreamWorkload, WorkloadPlugin
 
 if TYPE_CHECKING:
@@ -18,8 +18,7 @@ if TYPE_CHECKING:
 class Short(StreamWorkload):
     """`count` transfers of `bytes` payload octets, each on a new connection and timed by itself.
 
-    The next one starts `gap_ms` after the end of the previous one. A transfer that fails before the receiver has
-    acknowledged any of it is the last: the receiver numbers connections as it accepts them, and may not have this one.
+    The next one starts `gap_ms` after the end of the previous one.
     """
 
     kind: ClassVar[str] = "short"
@@ -47,8 +46,7 @@ class Short(StreamWorkload):
     @override
     def sent(self, agent: "Agent", port: int, flow: str, index: int, result: Sent) -> None:
         agent.report(self, flow, index, result)
-        known = result.complete or (isinstance(result, TcpSent) and result.bytes_acked > 0)
-        if index + 1 < self.count and known and result.error != "stopped":
+        if index + 1 < self.count and result.error != "stopped":
             next_at = agent.clock.now + int(self.gap_ms * 1e6)
             agent.clock.at(next_at, partial(self._connect, agent), index + 1)
 

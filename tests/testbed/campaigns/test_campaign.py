@@ -103,13 +103,15 @@ def test_run_that_fails_is_kept_and_retried_on_request(tmp_path: Path) -> None:
     out = tmp_path / "out"
     with opened(out, file) as folder:
         [copy] = folder.plan.files
-    (out / copy).unlink()
+        # gone while the campaign is open: before it, the command would be refused
+        (out / copy).unlink()
+        rows = run_campaign(folder, lambda: Processes(2))
+    assert {row.status for _, row in rows} == {"failed"}
+    shutil.copy(trace, out / copy)
     status, _, err = finish(start("campaign", file, "--out", out))
     assert status == 2
     assert "2 of 2 runs failed: 0-none-s1: " in err.splitlines()[-1]
     assert "--retry makes them again" in err.splitlines()[-1]
-    shutil.copy(trace, out / copy)
-    assert finish(start("campaign", file, "--out", out))[0] == 2
     status, text, err = finish(start("campaign", file, "--out", out, "--retry", "--json"))
     assert status == 0, err
     assert [run["status"] for run in json.loads(text)["runs"]] == ["done", "done"]
