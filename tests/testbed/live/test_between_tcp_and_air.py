@@ -117,9 +117,10 @@ def test_kernels_sender_is_spared_the_dupacks_of_late_segments(tmp_path: Path) -
 def test_congestion_coherence_sees_the_kernels_ecn(tmp_path: Path) -> None:
     queue = {"kind": "red", "min_packets": 5, "max_packets": 5, "weight": 1, "mark_above": True}
     link = {"scheme": "arq", "filters": "cc", "queue": queue}
-    truth = guesses(download(tmp_path, tcp="cubic-nosack-ecn", link=link, **ARQ), "cc")["late"]
-    # a queue that is nearly always marking: most holes have a marked neighbour
-    assert truth["congestion"] + truth["late"] > 3
+    longer = {**ARQ, "workloads": bulk(bytes=2_000_000)}
+    truth = guesses(download(tmp_path, tcp="cubic-nosack-ecn", link=link, **longer), "cc")["late"]
+    # a queue that is nearly always marking: most holes have a marked neighbour; of a few, none may have had one
+    assert truth["congestion"] + truth["late"] > 12
     assert truth["congestion"] > 0
 
 
