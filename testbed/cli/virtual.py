@@ -46,7 +46,10 @@ def virtual(seed: int, kept: tuple[Path, ...], command: tuple[str, ...]) -> int:
         sys.stderr.buffer.flush()
 
     order = machine.Order(
-        command=command, seed=seed, environment=environment, folders=[folder.resolve() for folder in kept]
+        command=command,
+        seed=seed,
+        environment=environment,
+        folders={str(folder.resolve()): folder.resolve() for folder in kept},
     )
     return machine.run(order, out, err)
 

@@ -54,8 +54,11 @@ from testbed.steering import Change, Steering
 
 _READY_S = 30.0
 _FINAL_S = 10.0
-#: the run's epoch lies this far ahead when it is announced, so that it reaches every process in time
+#: the run's epoch lies this far ahead at least when it is announced, so that it reaches every process in time
 _LEAD_NS = 200_000_000
+#: In virtual time a start takes some microseconds more when a process reads its clock once more. On a grid of whole
+#: ticks of the kernel it is the same start all the same.
+_GRID_NS = 100_000_000
 
 
 def run_live(
@@ -69,6 +72,11 @@ def run_live(
     Closes the hooks' sinks. Raises FadelabError or HostError in one line.
     """
     return _LiveRun(plan, folder, show, hooks).run()
+
+
+def _grid(time_ns: int) -> int:
+    """Return the next time of the grid."""
+    return -(-time_ns // _GRID_NS) * _GRID_NS
 
 
 class _LiveRun:
@@ -170,9 +178,11 @@ class _LiveRun:
             self._stations[side] = child
 
     def _configure_stations(self, network: Network) -> None:
+        # a station is told of a change when it comes: runs that differ in a later change begin alike
+        present = {name: value for name, value in self._plan.values.items() if name != "changes"}
         for side, child in self._stations.items():
             config = StationConfig(
-                scenario=self._plan.values,
+                scenario=present,
                 side=side,
                 folder=str(self._folder.path.absolute()),
                 namespace=network.namespaces[STATIONS[side]],
@@ -199,7 +209,7 @@ class _LiveRun:
 
     def _go(self, group: ChildGroup) -> float:
         """Run until every host is done; return the duration of the run (s)."""
-        self._epoch = time.monotonic_ns() + _LEAD_NS
+        self._epoch = _grid(time.monotonic_ns() + _LEAD_NS)
         group.send(Go(epoch_ns=self._epoch))
         epoch_ns = time.time_ns() + self._epoch - time.monotonic_ns()
         self._folder.began(datetime.fromtimestamp(epoch_ns / 1e9, UTC))

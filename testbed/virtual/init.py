@@ -41,7 +41,7 @@ def main() -> None:
     place = os.path.realpath(_START)
     with open(f"{place}/order.json") as file:
         order = json.load(file)
-    _make_root({_PLACE: place, **{folder: folder for folder in order["folders"]}})
+    _make_root({_PLACE: place, **order["folders"]})
     _seed(bytes.fromhex(order["entropy"]))
     with open(f"{_PLACE}/status", "w") as status:
         status.write(str(_run(order)))

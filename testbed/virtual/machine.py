@@ -50,8 +50,9 @@ class Order:
     seed: int
     environment: Mapping[str, str] = field(default_factory=lambda: dict(os.environ))
     cwd: Path = field(default_factory=Path.cwd)
-    #: folders of the host that the command writes; what it writes elsewhere is gone with the machine
-    folders: Sequence[Path] = ()
+    #: folders of the host that the command writes, by where it sees them; what it writes elsewhere is gone with the
+    #: machine
+    folders: Mapping[str, Path] = field(default_factory=dict)
 
 
 def run(order: Order, out: Take, err: Take) -> int:
@@ -114,7 +115,7 @@ class _Machine:
             "environment": dict(order.environment),
             "cwd": str(order.cwd),
             "entropy": Random(order.seed).randbytes(_ENTROPY_BYTES).hex(),
-            "folders": [str(folder) for folder in order.folders],
+            "folders": {place: str(folder) for place, folder in order.folders.items()},
         }
         (place / "order.json").write_text(json.dumps(words))
         shutil.copy(_INIT, place / "init")

@@ -10,7 +10,7 @@ import pickle
 import sys
 import time
 from collections.abc import Callable
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 
 from telemetry.sinks import Sinks
@@ -22,6 +22,13 @@ from testbed.scenario.run_plan import Plan
 from testbed.virtual import kernel, machine
 from testbed.virtual.messages import Began, Failed, Message
 from testbed.virtual.run_inside import ARGUMENTS
+
+#: the run's folder within the machine: two runs of a seed see the same paths
+_FOLDER = "/run/fadelab-run"
+#: variables that reach the run. The others (a terminal's size, a shell's depth) would move where processes have their
+#: memory, on which the order of events within an instant may depend.
+_VARIABLES = ("PATH", "LD_LIBRARY_PATH", "HOME")
+_PREFIXES = ("FADELAB_", "PYTHON", "UHD_", "GR_")
 
 
 def check() -> None:
@@ -63,13 +70,13 @@ def run_virtual(
 
     order = machine.Order(
         command=[
-            *(sys.executable, *ARGUMENTS, str(folder.path), json.dumps(plan.values)),
+            *(sys.executable, *ARGUMENTS, _FOLDER, json.dumps(plan.values)),
             *(["--records"] if hooks.sinks else []),
         ],
         seed=plan.seed,
-        environment=dict(os.environ),
-        cwd=Path.cwd(),
-        folders=[folder.path.absolute()],
+        environment=_environment(),
+        cwd=Path("/"),
+        folders={_FOLDER: folder.path.absolute()},
     )
     try:
         status = machine.run(order, _Lines(handle).take, said.extend)
@@ -77,7 +84,7 @@ def run_virtual(
         sinks.close()
     match results:
         case [Summary() as summary]:
-            return summary
+            return replace(summary, run=folder.name, folder=str(folder.path))
         case [Failed(line=line, notes=notes)]:
             error = FadelabError(line)
             for note in notes:
@@ -85,6 +92,11 @@ def run_virtual(
             raise error
     last = said.decode(errors="replace").strip().split("\n")[-1]
     raise RuntimeError(f"the run in virtual time ended with status {status}: {last}")
+
+
+def _environment() -> dict[str, str]:
+    """Return the variables that a run may depend on."""
+    return {name: value for name, value in os.environ.items() if name in _VARIABLES or name.startswith(_PREFIXES)}
 
 
 class _Lines:

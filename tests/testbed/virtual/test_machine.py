@@ -27,7 +27,8 @@ PYTHON = "/usr/bin/python3"
 def ran(*command: str, seed: int = 1, folders: tuple[Path, ...] = (), **order: Any) -> tuple[int, str, str]:
     """The status, output and error output of a command in a machine."""
     out, err = bytearray(), bytearray()
-    status = machine.run(machine.Order(command=command, seed=seed, folders=folders, **order), out.extend, err.extend)
+    places = {str(folder): folder for folder in folders}
+    status = machine.run(machine.Order(command=command, seed=seed, folders=places, **order), out.extend, err.extend)
     return status, out.decode(), err.decode()
 
 

@@ -15,6 +15,9 @@ from tests.harness.repeats import contents
 from tests.harness.scenarios import raw_scenario, scenario, written
 from tests.testbed.virtual.conftest import needs_kernel
 
+#: a path's length moves what processes have in memory
+FOLDERS = ("a", "a-name-of-another-length")
+
 
 def virtual(runs: Path, **changes: object) -> Summary:
     return run_once(scenario(clock="virtual", **changes), runs, lambda progress: None)
@@ -26,13 +29,13 @@ class TestInAMachine:
     @pytest.mark.parametrize("tcp", ["cubic", "bbr", "user:modern"])
     def test_runs_of_one_seed_agree_to_the_byte(self, tmp_path: Path, tcp: str) -> None:
         first, second = (
-            virtual(tmp_path / name, tcp=tcp, channel={"per": 0.05}, link={"scheme": "slacp"}) for name in "ab"
+            virtual(tmp_path / name, tcp=tcp, channel={"per": 0.05}, link={"scheme": "slacp"}) for name in FOLDERS
         )
         assert first.intact
         assert contents(folder_of(first)) == contents(folder_of(second))
 
     def test_split_connections_agree_to_the_byte(self, tmp_path: Path) -> None:
-        first, second = (virtual(tmp_path / name, link={"scheme": "split"}) for name in "ab")
+        first, second = (virtual(tmp_path / name, link={"scheme": "split"}) for name in FOLDERS)
         assert first.split is not None
         assert first.split.connections == 1
         assert contents(folder_of(first)) == contents(folder_of(second))
@@ -42,7 +45,7 @@ class TestInAMachine:
         bulk = [{"kind": "bulk", "bytes": 30_000}]
         first, second = (
             virtual(tmp_path / name, tier="vusrp", channel=channel, radio={"rate_sps": 1_000_000}, workloads=bulk)
-            for name in "ab"
+            for name in FOLDERS
         )
         assert (first.intact, first.late_events, first.link["up"].residual_losses) == (True, 0, 0)
         files = contents(folder_of(first))
