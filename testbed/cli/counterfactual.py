@@ -32,6 +32,7 @@ def counterfactual(run: str, at_s: float, settings: tuple[str, ...], out: Path, 
     Up to that time both runs must be equal, which is checked. The new run is a run like any other; its folder has
     counterfactual.csv, a row per loss, and counterfactual.png.
     """
+    from testbed.cli.machine.virtual_kernel import prepare_clock
     from testbed.exports.futures import futures
     from testbed.exports.source import timeline_of
     from testbed.results import show
@@ -41,12 +42,13 @@ def counterfactual(run: str, at_s: float, settings: tuple[str, ...], out: Path, 
 
     folder = folder_of(run, out)
     scenario = load(folder / "scenario.yaml")
-    if not TIERS[scenario.tier].simulated:
+    if not (TIERS[scenario.tier].simulated or scenario.clock == "virtual"):
         raise FadelabError(
             f"{folder.name}: tier {scenario.tier} is real time, whose past cannot be repeated: run the scenario with "
-            f"--tier {names_of(simulated=True)}"
+            f"--clock virtual and --set capture=true, or with --tier {names_of(simulated=True)}"
         )
     changed = _changed(scenario, at_s, settings)
+    prepare_clock(changed)
     here = timeline_of(folder)
     last_s = max((frame.sent_ns for frame in here.frames), default=0) / 1e9
     if at_s >= last_s:

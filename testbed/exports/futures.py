@@ -2,7 +2,10 @@
 
 Rules kept
 
-- The past is compared, not assumed: frames, packets and records up to the time must be equal.
+- The past is compared, not assumed: frames, packets and records up to the time must be equal. Of a frame that is on its
+  way at the time, what becomes of it is no past.
+- Of a run on a live tier the captures know when stations had a packet, and not when hosts had it: it is sent when its
+  first frame begins, and an ACK is received when a frame with it first arrives.
 - A loss is a frame with TCP's data that did not arrive whole. Its first octet stands for it: the other run may have cut
   the stream into other packets.
 """
@@ -10,13 +13,13 @@ Rules kept
 from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final, Literal
 
 from common.sequence import MASK
 from common.sides import Side
 from testbed.errors import FadelabError
-from testbed.exports.timeline import Frame, Packet, Timeline
+from testbed.exports.timeline import Frame, Packet, Passing, Timeline
 
 #: what became of an octet: it crossed at once, the link repaired it, TCP sent it again, it was not acknowledged when
 #: the run ended, or TCP did not come to send it
@@ -151,6 +154,7 @@ class Futures:
 
 def futures(here: Timeline, there: Timeline, at_ns: int) -> Futures:
     """Return the futures of two runs that differ from a time on. Raises FadelabError when they differ before."""
+    here, there = _with_passings(here), _with_passings(there)
     equal = {
         "frames": _equal("frame", _frames(here, at_ns), _frames(there, at_ns)),
         "packets": _equal("packet", _packets(here, at_ns), _packets(there, at_ns)),
@@ -163,6 +167,34 @@ def futures(here: Timeline, there: Timeline, at_ns: int) -> Futures:
         there=_losses(theirs, ours, at_ns),
         acked_here=ours.acked() - ours.acked(at_ns),
         acked_there=theirs.acked() - theirs.acked(at_ns),
+    )
+
+
+def _with_passings(timeline: Timeline) -> Timeline:
+    """Return the timeline, with the packets' times at the stations if it has none at the hosts."""
+    if timeline.sent:
+        return timeline
+    sides: dict[tuple[str, int | None], Side] = {}
+    sent: dict[int, int] = {}
+    received: dict[int, int] = {}
+    carried = [frame for frame in timeline.frames if frame.packet is not None]
+    for frame in carried:
+        assert frame.packet is not None
+        packet = timeline.packets[frame.packet]
+        if packet.length:
+            sides.setdefault((packet.flow, packet.connection), frame.side)
+            sent.setdefault(packet.number, frame.start_ns)
+    for frame in carried:
+        assert frame.packet is not None
+        packet = timeline.packets[frame.packet]
+        data_side = sides.get((packet.flow, packet.connection))
+        if data_side not in (None, frame.side) and frame.arrived_ns is not None:
+            before = received.get(packet.number, frame.arrived_ns)
+            received[packet.number] = min(before, frame.arrived_ns)
+    return replace(
+        timeline,
+        sent=[Passing(time_ns, number) for number, time_ns in sent.items()],
+        received=[Passing(time_ns, number) for number, time_ns in sorted(received.items(), key=lambda item: item[1])],
     )
 
 
@@ -187,13 +219,22 @@ def _losses(ours: Octets, theirs: Octets, at_ns: int) -> list[Loss]:
 
 
 def _frames(timeline: Timeline, until_ns: int) -> list[Any]:
-    return [frame for frame in timeline.frames if frame.sent_ns < until_ns]
+    return [_until(frame, until_ns) for frame in timeline.frames if frame.sent_ns < until_ns]
+
+
+def _until(frame: Frame, until_ns: int) -> Frame:
+    """Return what is known of a frame by a time."""
+    if frame.arrived_ns is not None and frame.arrived_ns < until_ns:
+        # the recording's clock is fitted to the whole run
+        return replace(frame, heard_ns=None)
+    return replace(frame, arrived_ns=None, heard_ns=None, fate="", samples=None)
 
 
 def _packets(timeline: Timeline, until_ns: int) -> list[Any]:
     passings = [*timeline.sent, *timeline.received]
     return [
-        (passing.time_ns, timeline.packets[passing.packet])
+        # numbers count in the order of the frames' ends, which may come after the time
+        (passing.time_ns, replace(timeline.packets[passing.packet], number=0))
         for passing in sorted(passings, key=lambda passing: passing.time_ns)
         if passing.time_ns < until_ns
     ]
