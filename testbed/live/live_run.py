@@ -6,6 +6,7 @@ Rules: a run leaves nothing behind, however it ends; a process that fails ends t
 a run tells how many events were late.
 """
 
+import itertools
 import os
 import time
 from collections.abc import Mapping
@@ -59,6 +60,9 @@ _LEAD_NS = 200_000_000
 #: In virtual time a start takes some microseconds more when a process reads its clock once more. On a grid of whole
 #: ticks of the kernel it is the same start all the same.
 _GRID_NS = 100_000_000
+
+#: of the runs of this process
+_numbers = itertools.count()
 
 
 def run_live(
@@ -126,7 +130,7 @@ class _LiveRun:
         with ExitStack() as stack:
             stack.callback(self._sinks.close)
             # two runs may start in the same second from different folders: the pid keeps them apart
-            network = Network(f"{os.getpid()}-{id(self) & 0xFFFFFF:x}", mtu=plan.mtu_bytes)
+            network = Network(f"{os.getpid()}-{next(_numbers)}", mtu=plan.mtu_bytes)
             self._wirings = stack.enter_context(medium_of(plan).open(plan))
             stack.callback(network.close)
             eln = Eln(bpf_objects())
