@@ -36,6 +36,7 @@ from testbed.results.summary import Summary
 from testbed.running import run_once
 from testbed.scenario.file import validate
 from testbed.scenario.schema import Scenario
+from tests.harness.busy import late
 from tests.harness.live_runs import tell_lateness
 from tests.harness.waiting import wait_for
 
@@ -141,10 +142,9 @@ class Pair:
             after = self._troubles()
             if after == before:
                 return exchange
-        pytest.fail(
-            f"the machine did not keep up, twice: gaps heard and samples sent late rose from {before} to {after}; free "
-            "it and measure again"
-        )
+        said = f"the machine did not keep up, twice: gaps heard and samples sent late rose from {before} to {after}"
+        late(said)
+        pytest.fail(f"{said}; free it and measure again")
 
     def _exchange(self, sent: Sequence[bytes], receive: Callable[[], Received | None]) -> Exchange:
         first = self._sent

@@ -83,6 +83,10 @@ def _grid(time_ns: int) -> int:
     return -(-time_ns // _GRID_NS) * _GRID_NS
 
 
+def _sleep_until(time_ns: int) -> None:
+    time.sleep((time_ns - time.monotonic_ns()) / 1e9)
+
+
 class _LiveRun:
     def __init__(self, plan: Plan, folder: RunFolder, show: Show, hooks: RunHooks) -> None:
         self._plan = plan
@@ -149,6 +153,9 @@ class _LiveRun:
                     eln.load(network.run)
                     eln.add(self._hosts[host].pid)
                 apply(network.namespaces[host], eln.of(profile))
+            if plan.clock == "virtual":
+                # radios begin when stations are configured: at the same time, whatever came before
+                _sleep_until(_grid(time.monotonic_ns() + _GRID_NS))
             self._configure_stations(network)
             self._configure_hosts(network)
             if proxy is not None and plan.split is not None:
