@@ -3,8 +3,7 @@
 Read first: docs/virtual-time.md; `kernel.config`, the options beside `make allnoconfig`.
 
 Rules kept: a build is whole: it is made in a folder beside its place, with its stamp last, and takes its place in one
-step. Its sources are Debian's as they are, but for two lines that ask the host for entropy (`_REPLACED`). Nothing of
-the sources stays.
+step. Its sources are Debian's as they are, but for the lines of `_REPLACED`. Nothing of the sources stays.
 """
 
 import fcntl
@@ -32,13 +31,20 @@ Told = Callable[[int, int], None]
 
 _ARCHIVE = Path(f"/usr/src/{PACKAGE}.tar.xz")
 _FRAGMENT = Path(__file__).with_name("kernel.config")
-#: Where the kernel asks the host for entropy: file, text, and what stands there instead.
+#: What is replaced: file, text, and what stands there instead. The first two ask the host for entropy. By the third every
+#: system call that failed took 1 us. A file that is not there, or is no terminal, takes none now: a run's times depended
+#: on the folders that its interpreters look through, and on which of Python's caches are there.
 _REPLACED = (
     ("arch/um/include/asm/archrandom.h", "ret = os_getrandom(v, max_longs * sizeof(*v), 0);", "ret = 0;"),
     (
         "arch/um/kernel/um_arch.c",
         "if (os_getrandom(rng_seed, sizeof(rng_seed), 0) == sizeof(rng_seed))",
         "if (0)",
+    ),
+    (
+        "arch/um/kernel/skas/syscall.c",
+        "um_udelay(1);",
+        "if (ret != -ENOENT && ret != -ENOTTY)\n\t\t\t\tum_udelay(1);",
     ),
 )
 #: sources of other processors and of devices that no machine of ours has; their Kconfig and Makefile must stay
