@@ -167,7 +167,7 @@ def _clock(seconds: float) -> str:
 
 def _table(plan: "CampaignPlan", rows: "list[tuple[Run, Row]]") -> object:
     from testbed.reports.footnotes import marked
-    from testbed.results.show import grid
+    from testbed.results.grid import grid
     from testbed.results.statistics import statistic
 
     metrics = plan.campaign.metrics

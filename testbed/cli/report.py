@@ -73,7 +73,7 @@ def _print(title: str, table: "Table") -> None:
     """Print a table of a report on the terminal."""
     from rich.console import Console
 
-    from testbed.results.show import grid
+    from testbed.results.grid import grid
 
     shown = grid(title, padding=(0, 1))
     for index, heading in enumerate(table.headings):

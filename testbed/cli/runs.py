@@ -85,6 +85,7 @@ def list_(
 
     from dashboard.store import Store, Wanted
     from testbed.results import show
+    from testbed.results.grid import grid
 
     if not out.is_dir():
         raise FadelabError(f"{out}: there is no such folder; name the folder of the runs with --out")
@@ -95,7 +96,7 @@ def list_(
     if json_:
         _print_json({"total": len(rows), "runs": [asdict(row) for row in shown]})
         return
-    table = show.grid("", padding=(0, 1))
+    table = grid("", padding=(0, 1))
     # names are whole, also on a narrow terminal: people copy them to other commands
     table.add_column("run", no_wrap=True)
     table.add_column("TCP")
@@ -123,6 +124,7 @@ def show_(run: str, out: Path, json_: bool) -> None:
     from dashboard.compare import figures
     from dashboard.store import Store
     from testbed.results import show
+    from testbed.results.grid import grid
 
     folder = folder_of(run, out)
     detail = Store([folder.parent]).detail(folder.name)
@@ -132,19 +134,19 @@ def show_(run: str, out: Path, json_: bool) -> None:
         _print_json({"run": folder.name, "folder": str(folder), **kept})
         return
     console = Console()
-    origin = show.grid(folder.name, "", "", show_header=False, padding=(0, 1))
+    origin = grid(folder.name, "", "", show_header=False, padding=(0, 1))
     for label, value in _origin(manifest, summary or {}):
         origin.add_row(label, value)
     console.print(origin, highlight=False)
     if detail["problem"]:
         show.warn(detail["problem"])
     if summary is not None:
-        result = show.grid("result", "figure", padding=(0, 1))
+        result = grid("result", "figure", padding=(0, 1))
         result.add_column("value", justify="right")
         for row in figures(summary, None):
             result.add_row(row["figure"], _value(row["a"], row["unit"]))
         console.print(result, highlight=False)
-    files = show.grid("files", "file", padding=(0, 1))
+    files = grid("files", "file", padding=(0, 1))
     files.add_column("size", justify="right")
     for file in detail["files"]:
         files.add_row(file["name"], _size(file["bytes"]))
@@ -162,7 +164,7 @@ def compare(a: str, b: str, out: Path, json_: bool) -> None:
 
     from dashboard.compare import differences, figures
     from dashboard.store import Store, StoreError
-    from testbed.results import show
+    from testbed.results.grid import grid
 
     folders = [folder_of(run, out) for run in (a, b)]
     stores = [(Store([folder.parent]), folder.name) for folder in folders]
@@ -178,7 +180,7 @@ def compare(a: str, b: str, out: Path, json_: bool) -> None:
         return
     console = Console()
     legend = "\n".join(f"{key}: {folder.name}" for key, folder in zip("AB", folders, strict=True))
-    result = show.grid("results", "figure", caption=legend, padding=(0, 1))
+    result = grid("results", "figure", caption=legend, padding=(0, 1))
     for heading in ("A", "B", "B / A"):
         result.add_column(heading, justify="right")
     for row in rows:
@@ -257,7 +259,7 @@ def _value(value: float | None, unit: str) -> str:
 
 
 def _settings_table(settings: list[dict[str, Any]]) -> "Table | str":
-    from testbed.results.show import grid
+    from testbed.results.grid import grid
 
     if not settings:
         return "The settings are the same."

@@ -15,7 +15,7 @@ from testbed.papers.paper import Paper
 from testbed.papers.report import percent
 from testbed.papers.results import CellResult, Quartiles, Results
 from testbed.papers.statements import Finding, Verdict
-from testbed.results.show import grid
+from testbed.results.grid import grid
 
 # -- for programs --------------------------------------------------------------------------------------------
 

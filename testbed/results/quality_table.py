@@ -4,8 +4,8 @@ from collections.abc import Sequence
 
 from rich.table import Table
 
+from testbed.results.grid import grid
 from testbed.results.quality import Percentiles, Powers
-from testbed.results.show import grid
 from testbed.results.summary import Summary
 
 _UNKNOWN = "-"

@@ -14,7 +14,6 @@ from time import monotonic
 from typing import TYPE_CHECKING, Any
 from warnings import catch_warnings, filterwarnings
 
-from rich import box
 from rich.console import Console
 from rich.markup import escape
 from rich.progress import BarColumn, Progress, ProgressColumn, SpinnerColumn, TaskID, TextColumn, TimeRemainingColumn
@@ -23,6 +22,7 @@ from rich.text import Text
 
 from linklayer.filters.filter import Cause
 from telemetry.parquet import read_records
+from testbed.results.grid import grid
 from testbed.results.ground_truth import CAUSES
 from testbed.results.metrics import metric
 from testbed.results.rates import RecentRate
@@ -133,13 +133,6 @@ def _extent(run: RunProgress) -> tuple[float | None, float]:
     if run.bytes_expected is not None:
         return run.bytes_expected, run.bytes_received
     return None, 0
-
-
-def grid(title: str, *headings: str, **options: Any) -> Table:
-    """Return a table without rows, in the style of all our tables."""
-    # lines between eleven columns, and blanks on both sides of each, take half of a terminal
-    style: dict[str, Any] = {"box": box.SIMPLE_HEAD, "padding": 0, "show_edge": False, "caption_justify": "left"}
-    return Table(*headings, title=title, title_style="bold", header_style="bold", **style | options)
 
 
 _COLUMNS = ("goodput", "of rate", "time", "PER", "left", "ARQ", "FEC", "TCP", "RTO", "late")
