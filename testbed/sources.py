@@ -134,6 +134,11 @@ def fadelab_version() -> str:
     return sources().version
 
 
+def digest_now() -> str:
+    """Return the digest of the checkout's sources as they are now, without a look at git."""
+    return digest_of(_hashes(root(), dict(_walk(root()))))
+
+
 def require_unchanged() -> Sources:
     """Return `sources()`. Raises SourcesError if they have changed since this process first looked."""
     began = sources()

@@ -7,6 +7,7 @@ Rules kept
   recording's annotation names it. So sample indices are exact and do not depend on the clocks.
 - A frame has arrived when the other station's capture has it, octet by octet; an ACK that was sent twice with the same
   octets arrives in order, but for the copies that a recording has damaged or not at all.
+- A frame behind the last one that arrived was under way when the run ended, and is not lost.
 - A packet that was sent in fragments is that of all its fragments: the first ones are its octets.
 - A recording's clock is not the host's. `heard_ns` counts from the first instant at which no frame is heard before its
   last bit has left the modelled transmitter.
@@ -29,7 +30,8 @@ from tcpip.segment import Segment
 from tcpip.wire import SegmentError, parse
 from telemetry.pcapng import CapturedFrame, CaptureError, Direction, read_capture
 from testbed.errors import FadelabError
-from testbed.exports.timeline import Frame, Packets, Samples, Timeline, content_of
+from testbed.exports.packets import Packets, content_of
+from testbed.exports.timeline import Frame, Samples, Timeline
 from testbed.scenario.run_plan import Plan
 
 #: in the comment of a sent frame: the effect of the modelled medium (docs/capture.md)
@@ -92,17 +94,18 @@ def from_captures(
             )
         )
     for side in SIDES:
-        frames = _heard(frames, side)
+        frames = _heard(_ended(frames, side, captures[other(side)], epoch_ns), side)
     return Timeline(
         run=folder.name,
         tier=plan.tier.name,
         scheme=plan.scheme.name,
         epoch_ns=epoch_ns,
         packets=packets.found,
-        sent=(),
-        received=(),
+        sent=[],
+        received=[],
         frames=frames,
         records=records,
+        crossed=[],
     )
 
 
@@ -146,8 +149,11 @@ def _fate(comment: str, samples: Samples | None, missed: bool, times: deque[int]
         return "erased", None
     if _DAMAGED in comment or (samples is not None and not samples.crc_ok):
         return "damaged", None
-    if missed or not times:
+    if missed:
         return "unheard", None
+    if not times:
+        # or unheard, as later frames tell
+        return "under way", None
     return "ok", times.popleft()
 
 
@@ -207,6 +213,29 @@ def _samples(metadata: Path) -> _Recorded:
         )
     except (OSError, ValueError, KeyError, TypeError):
         raise FadelabError(f"{metadata}: is no metadata of a recording of fadelab's") from None
+
+
+def _ended(frames: Sequence[Frame], side: Side, capture: Sequence[CapturedFrame], epoch_ns: int) -> list[Frame]:
+    """Return the frames, those of `side` as unheard that are under way though later ones have arrived.
+
+    `capture`: that of the other station. Of its damaged frames behind the last intact one it is not known which they
+    are: so many of the frames left are unheard, the first ones.
+    """
+    ours = [frame for frame in frames if frame.side == side]
+    last = next((frame for frame in reversed(ours) if frame.arrived_ns is not None), None)
+    behind = [frame for frame in ours if last is None or frame.number > last.number]
+    since_ns = epoch_ns + (last.arrived_ns or 0) if last is not None else 0
+    damaged = sum(
+        each.direction is Direction.INBOUND and each.crc_error and each.time_ns > since_ns for each in capture
+    ) - sum(frame.fate == "damaged" for frame in behind)
+    on_way = [frame.number for frame in behind if frame.fate == "under way"]
+    left = set(on_way[max(0, damaged) :])
+    return [
+        replace(frame, fate="unheard")
+        if frame.side == side and frame.fate == "under way" and frame.number not in left
+        else frame
+        for frame in frames
+    ]
 
 
 def _heard(frames: Sequence[Frame], side: Side) -> list[Frame]:

@@ -19,13 +19,15 @@ from typing import Any, Final, Literal
 from common.sequence import MASK
 from common.sides import Side
 from testbed.errors import FadelabError
-from testbed.exports.timeline import Frame, Packet, Passing, Timeline
+from testbed.exports.timeline import Frame, Packet, Timeline
 
 #: what became of an octet: it crossed at once, the link repaired it, TCP sent it again, it was not acknowledged when
 #: the run ended, or TCP did not come to send it
 Fate = Literal["at once", "by the link", "by TCP", "open", "not sent"]
 FATES: Final[tuple[Fate, ...]] = ("at once", "by the link", "by TCP", "open", "not sent")
 _HALF: Final = 1 << 31
+#: records of TCP and of the link; those of a receiver are means of what has been compared already
+_KINDS: Final = ("tcp", "link")
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +57,7 @@ class Loss:
 
 
 class Octets:
-    """The octets of TCP in a timeline."""
+    """The octets of TCP in a timeline with passings."""
 
     def __init__(self, timeline: Timeline) -> None:
         self._packets = timeline.packets
@@ -64,8 +66,9 @@ class Octets:
             if frame.packet is not None:
                 self._frames.setdefault(frame.packet, []).append(frame)
         self._sent = {passing.packet: passing.time_ns for passing in timeline.sent}
-        #: packets with data, by connection
+        #: packets with data by offset, and the longest one, by connection
         self._data: dict[tuple[str, int], list[Packet]] = {}
+        self._longest: dict[tuple[str, int], int] = {}
         #: sequence number of octet 0, by connection
         bases: dict[tuple[str, int], int] = {}
         for packet in timeline.packets:
@@ -73,7 +76,12 @@ class Octets:
                 assert packet.seq is not None
                 key = packet.flow, packet.connection
                 self._data.setdefault(key, []).append(packet)
+                self._longest[key] = max(self._longest.get(key, 0), packet.length)
                 bases.setdefault(key, packet.seq - packet.offset & MASK)
+        for packets in self._data.values():
+            packets.sort(key=_offset)
+        #: ACKs that reached the host of the data sender, as time, octets acknowledged and packet, by connection
+        self._answers: dict[tuple[str, int], list[tuple[int, int, Packet]]] = {}
         #: times, and the octets acknowledged by then, by connection
         self._acked: dict[tuple[str, int], tuple[list[int], list[int]]] = {}
         for passing in timeline.received:
@@ -82,18 +90,18 @@ class Octets:
             if packet.ack is None or key not in bases:
                 continue
             acked = packet.ack - bases[key] & MASK
+            if acked >= _HALF:
+                continue
+            self._answers.setdefault(key, []).append((passing.time_ns, acked, packet))
             times, octets = self._acked.setdefault(key, ([], []))
-            if acked < _HALF and acked > (octets[-1] if octets else 0):
+            if acked > (octets[-1] if octets else 0):
                 times.append(passing.time_ns)
                 octets.append(acked)
 
     def losses(self, from_ns: int) -> Iterator[tuple[Frame, Packet]]:
         """Yield the frames with data, sent at that time or later, that did not arrive whole, and their packets."""
         lost = [
-            frame
-            for frames in self._frames.values()
-            for frame in frames
-            if frame.fate != "ok" and frame.sent_ns >= from_ns
+            frame for frames in self._frames.values() for frame in frames if frame.lost and frame.sent_ns >= from_ns
         ]
         for frame in sorted(lost, key=lambda frame: frame.sent_ns):
             assert frame.packet is not None
@@ -103,12 +111,31 @@ class Octets:
 
     def life(self, flow: str, connection: int, octet: int) -> Life:
         """Return what became of an octet."""
-        with_it = [packet for packet in self._data.get((flow, connection), ()) if packet.has(octet)]
+        with_it = self.packets_with(flow, connection, octet)
         sent = [self._sent[packet.number] for packet in with_it if packet.number in self._sent]
-        lost = sum(frame.fate != "ok" for packet in with_it for frame in self._frames.get(packet.number, ()))
-        acked_ns = self._acked_ns(flow, connection, octet)
+        lost = sum(frame.lost for packet in with_it for frame in self._frames.get(packet.number, ()))
+        acked_ns = self.acked_ns(flow, connection, octet)
         acked_ms = None if acked_ns is None or not sent else (acked_ns - min(sent)) / 1e6
         return Life(self._fate(len(with_it), lost, acked_ns), len(with_it), lost, acked_ms)
+
+    def packets_with(self, flow: str, connection: int, octet: int) -> list[Packet]:
+        """Return the packets with an octet, by number."""
+        packets = self._data.get((flow, connection), [])
+        first = bisect_right(packets, octet - self._longest.get((flow, connection), 0), key=_offset)
+        last = bisect_right(packets, octet, key=_offset)
+        return sorted((each for each in packets[first:last] if each.has(octet)), key=lambda packet: packet.number)
+
+    def frames_of(self, packet: int) -> Sequence[Frame]:
+        """Return the frames that carried a packet, by number, in the order of their ends."""
+        return self._frames.get(packet, ())
+
+    def sent_ns(self, packet: int) -> int | None:
+        """Return when a host sent a packet; None: none of the data's senders did."""
+        return self._sent.get(packet)
+
+    def answers(self, flow: str, connection: int) -> Sequence[tuple[int, int, Packet]]:
+        """Return the ACKs that reached the data's sender, as time, octets acknowledged and packet, in order of time."""
+        return self._answers.get((flow, connection), ())
 
     def acked(self, until_ns: int | None = None) -> int:
         """Return the octets of all connections that were acknowledged up to a time, or to the end."""
@@ -118,7 +145,8 @@ class Octets:
             total += octets[at - 1] if at else 0
         return total
 
-    def _acked_ns(self, flow: str, connection: int, octet: int) -> int | None:
+    def acked_ns(self, flow: str, connection: int, octet: int) -> int | None:
+        """Return when an octet was acknowledged; None: it was not."""
         times, octets = self._acked.get((flow, connection), ((), ()))
         at = bisect_right(octets, octet)
         return times[at] if at < len(times) else None
@@ -132,6 +160,11 @@ class Octets:
         if transmissions > 1:
             return "by TCP"
         return "by the link" if lost else "at once"
+
+
+def _offset(packet: Packet) -> int:
+    assert packet.offset is not None
+    return packet.offset
 
 
 @dataclass(frozen=True)
@@ -154,7 +187,7 @@ class Futures:
 
 def futures(here: Timeline, there: Timeline, at_ns: int) -> Futures:
     """Return the futures of two runs that differ from a time on. Raises FadelabError when they differ before."""
-    here, there = _with_passings(here), _with_passings(there)
+    here, there = here.with_passings(), there.with_passings()
     equal = {
         "frames": _equal("frame", _frames(here, at_ns), _frames(there, at_ns)),
         "packets": _equal("packet", _packets(here, at_ns), _packets(there, at_ns)),
@@ -167,34 +200,6 @@ def futures(here: Timeline, there: Timeline, at_ns: int) -> Futures:
         there=_losses(theirs, ours, at_ns),
         acked_here=ours.acked() - ours.acked(at_ns),
         acked_there=theirs.acked() - theirs.acked(at_ns),
-    )
-
-
-def _with_passings(timeline: Timeline) -> Timeline:
-    """Return the timeline, with the packets' times at the stations if it has none at the hosts."""
-    if timeline.sent:
-        return timeline
-    sides: dict[tuple[str, int | None], Side] = {}
-    sent: dict[int, int] = {}
-    received: dict[int, int] = {}
-    carried = [frame for frame in timeline.frames if frame.packet is not None]
-    for frame in carried:
-        assert frame.packet is not None
-        packet = timeline.packets[frame.packet]
-        if packet.length:
-            sides.setdefault((packet.flow, packet.connection), frame.side)
-            sent.setdefault(packet.number, frame.start_ns)
-    for frame in carried:
-        assert frame.packet is not None
-        packet = timeline.packets[frame.packet]
-        data_side = sides.get((packet.flow, packet.connection))
-        if data_side not in (None, frame.side) and frame.arrived_ns is not None:
-            before = received.get(packet.number, frame.arrived_ns)
-            received[packet.number] = min(before, frame.arrived_ns)
-    return replace(
-        timeline,
-        sent=[Passing(time_ns, number) for number, time_ns in sent.items()],
-        received=[Passing(time_ns, number) for number, time_ns in sorted(received.items(), key=lambda item: item[1])],
     )
 
 
@@ -241,7 +246,7 @@ def _packets(timeline: Timeline, until_ns: int) -> list[Any]:
 
 
 def _records(timeline: Timeline, until_ns: int) -> list[Any]:
-    return [(kind, dict(row)) for kind, rows in timeline.records.items() for row in rows if row["time_ns"] < until_ns]
+    return [(kind, dict(row)) for kind in _KINDS for row in timeline.records[kind] if row["time_ns"] < until_ns]
 
 
 def _equal(what: str, here: Sequence[Any], there: Sequence[Any]) -> int:

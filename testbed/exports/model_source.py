@@ -16,7 +16,8 @@ from channel.hop import Arrival
 from common.sides import Side
 from tcpip.segment import IpPacket, Segment
 from testbed.errors import FadelabError
-from testbed.exports.timeline import Frame, Packets, Passing, Timeline, content_of
+from testbed.exports.packets import Packets, content_of
+from testbed.exports.timeline import Frame, Passing, Timeline
 from testbed.model.link_network import LinkNetwork
 from testbed.model.model_run import Simulation
 from testbed.model.traffic import Traffic
@@ -55,6 +56,7 @@ def from_model(folder: Path, plan: Plan, records: Mapping[str, Sequence[Mapping[
         received=watch.received_packets,
         frames=watch.frames(),
         records=records,
+        crossed=watch.left_packets,
     )
 
 
@@ -67,6 +69,7 @@ class _Recorder(Watch):
         self.packets = Packets(ports)
         self.sent_packets: list[Passing] = []
         self.received_packets: list[Passing] = []
+        self.left_packets: list[Passing] = []
         #: by identity; the packets are kept, so that no other gets the identity of one
         self._numbers: dict[int, tuple[int, IpPacket]] = {}
         #: with times of the network's clock, which began before the run's time 0
@@ -84,6 +87,10 @@ class _Recorder(Watch):
     @override
     def received(self, flow: str, segment: Segment, now: int) -> None:
         self.received_packets.append(Passing(now, self._number(segment)))
+
+    @override
+    def left(self, side: Side, packet: IpPacket, now: int) -> None:
+        self.left_packets.append(Passing(now, self._number(packet)))
 
     @override
     def carried(self, side: Side, arrival: Arrival[Any], now: int) -> None:

@@ -93,7 +93,7 @@ def _frame_events(frame: Frame, packets: dict[int, Packet]) -> Iterator[_Event]:
         yield frame.heard_ns, "radio:frame_heard", {**named, **samples, **figures}
     if frame.fate in ("ok", "damaged") and frame.arrived_ns is not None:
         yield frame.arrived_ns, "link:frame_received", {**named, "fate": frame.fate}
-    elif frame.fate != "ok":
+    elif frame.lost:
         yield frame.sent_ns, "link:frame_lost", {**named, "fate": frame.fate}
 
 

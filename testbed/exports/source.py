@@ -2,23 +2,40 @@
 
 from pathlib import Path
 
-from telemetry.parquet import read_records
 from testbed.errors import FadelabError
-from testbed.exports.capture_source import from_captures
-from testbed.exports.model_source import from_model
+from testbed.exports import kept
 from testbed.exports.timeline import Timeline
-from testbed.scenario.file import load
-from testbed.scenario.resolver import resolve
 
-#: records that other programs draw over time
-_KINDS = ("tcp", "link")
+#: records that stories and other programs use
+_KINDS = ("tcp", "link", "phy")
 
 
 def timeline_of(folder: Path) -> Timeline:
+    """Return the timeline of the run in a folder: that which it keeps, or a new one, which it keeps from now on.
+
+    Raises FadelabError in one line.
+    """
+    digest = kept.digest_of(folder)
+    timeline = kept.read(folder, digest)
+    if timeline is None:
+        timeline = make_timeline(folder)
+        # a run that goes on, or changes meanwhile, has another digest by now
+        if kept.digest_of(folder) == digest:
+            kept.write(folder, digest, timeline)
+    return timeline
+
+
+def make_timeline(folder: Path) -> Timeline:
     """Return the timeline of the run in a folder: simulated again on tier model, else read from its captures.
 
     Raises FadelabError in one line.
     """
+    from telemetry.parquet import read_records
+    from testbed.exports.capture_source import from_captures
+    from testbed.exports.model_source import from_model
+    from testbed.scenario.file import load
+    from testbed.scenario.resolver import resolve
+
     plan = resolve(load(folder / "scenario.yaml"))
     try:
         records = {kind: read_records(folder, kind) for kind in _KINDS}

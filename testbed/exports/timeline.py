@@ -9,17 +9,20 @@ Rules kept
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields, is_dataclass, replace
-from typing import Any, Final
+from dataclasses import dataclass, replace
+from typing import Any, Final, Literal
 
-from common.sequence import MASK, unwrap
+from common.sequence import MASK, precedes
 from common.sides import Side
-from linklayer.arq.code import CountedFragment
-from tcpip.segment import ACK, CWR, ECE, FIN, PSH, RST, SYN, URG, Flow, Segment
 
-_LETTERS: Final = ((SYN, "S"), (FIN, "F"), (RST, "R"), (PSH, "P"), (ACK, "."), (URG, "U"), (ECE, "E"), (CWR, "W"))
-#: JSON's numbers are doubles in most readers
-_EXACT: Final = 1 << 53
+_HALF: Final = 1 << 31
+#: numbers before the newest that acknowledgements of `arq` and `slacp-adaptive` always tell of
+_SURE: Final = 64
+
+
+#: what an acknowledgement of the link says of a packet: it has come, it has come or is awaited no more, or it has not
+#: come though a later frame has
+Said = Literal["come", "settled", "missing"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,6 +42,8 @@ class Packet:
     #: payload octets, and where the first one stands in its connection; None until the connection's SYN was seen
     length: int | None = None
     offset: int | None = None
+    #: an ACK that says: the segment at its acknowledgement number was lost by corruption
+    eln: bool = False
 
     def has(self, octet: int) -> bool:
         """Whether the packet's payload has this octet of its connection."""
@@ -77,7 +82,8 @@ class Frame:
     nbytes: int
     #: class of the frame in lower case, as in data, fec or ack
     kind: str
-    #: ok, damaged, erased (by the modelled medium), or unheard (by the other station)
+    #: ok; damaged, erased (by the modelled medium), or unheard (by the other station): it was lost; or under way, when
+    #: the run ended
     fate: str
     #: its fields but the payload
     fields: Mapping[str, Any]
@@ -86,6 +92,11 @@ class Frame:
     samples: Samples | None = None
     #: when the first sample was received, as far as the clocks of radio and host agree
     heard_ns: int | None = None
+
+    @property
+    def lost(self) -> bool:
+        """Whether it did not arrive whole."""
+        return self.fate not in ("ok", "under way")
 
     def words(self) -> str:
         """Return the frame in words."""
@@ -98,6 +109,32 @@ class Frame:
         named = [f"{name} {self.fields[name]}" for name in names if self.fields.get(name) is not None]
         again = ["again"] if self.fields.get("retransmission") else []
         return " ".join([self.kind, *again, *named])
+
+    def protects(self, carrier: "Frame") -> bool:
+        """Whether this is redundancy from which the packet of another frame may be restored."""
+        ours, theirs = self.fields, carrier.fields
+        if self.side != carrier.side or any(ours.get(name) != theirs.get(name) for name in ("tag", "session")):
+            return False
+        if self.kind == "fec":
+            return ours.get("block") is not None and ours["block"] == theirs.get("block")
+        if "members" not in ours or "seq" not in theirs or ours.get("channel") != theirs.get("channel"):
+            return False
+        return bool(_number(ours["members"]) >> (theirs["seq"] - ours["first"] & MASK) & 1)
+
+    def tells(self, carrier: "Frame") -> Said | None:
+        """Return what this acknowledgement says of the packet of a frame of the other side; None: nothing."""
+        said, data = self.fields, carrier.fields
+        if self.kind != "ack" or self.side == carrier.side or "seq" not in data:
+            return None
+        if "cum" in said:
+            return _told_by_slacp(said, data)
+        newest, bits = ("top", "packets") if "top" in said else ("seq", "before")
+        if newest not in said or said["session"] != data["session"]:
+            return None
+        if _listed(said[newest], said[bits], data["seq"]):
+            return "come"
+        newest, number = ("tx", data["tx"]) if "tx" in said else (newest, data["seq"])
+        return "missing" if 0 < (said[newest] - number & MASK) <= _SURE else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,6 +162,37 @@ class Timeline:
     frames: Sequence[Frame]
     #: records by measurement, as rows
     records: Mapping[str, Sequence[Mapping[str, Any]]]
+    #: packets that left the link at the far station; empty where only the air was captured
+    crossed: Sequence[Passing] = ()
+
+    def with_passings(self) -> "Timeline":
+        """Return the timeline, with the packets' times at the stations if it has none at the hosts.
+
+        A packet with data is sent when its first frame begins, and another one is received when a frame with it first
+        arrives at the station of the data's sender.
+        """
+        if self.sent:
+            return self
+        sides: dict[tuple[str, int | None], Side] = {}
+        sent: dict[int, int] = {}
+        received: dict[int, int] = {}
+        carried = [(frame, self.packets[frame.packet]) for frame in self.frames if frame.packet is not None]
+        for frame, packet in carried:
+            if packet.length:
+                sides.setdefault((packet.flow, packet.connection), frame.side)
+                sent.setdefault(packet.number, frame.start_ns)
+        for frame, packet in carried:
+            data_side = sides.get((packet.flow, packet.connection))
+            if data_side not in (None, frame.side) and frame.arrived_ns is not None:
+                before = received.get(packet.number, frame.arrived_ns)
+                received[packet.number] = min(before, frame.arrived_ns)
+        return replace(
+            self,
+            sent=[Passing(time_ns, number) for number, time_ns in sent.items()],
+            received=[
+                Passing(time_ns, number) for number, time_ns in sorted(received.items(), key=lambda item: item[1])
+            ],
+        )
 
     def following(self, flow: str, octet: int, connection: int = 0) -> "Timeline":
         """Return the part that carries one payload octet of a flow, and the redundancy that may have restored it."""
@@ -134,14 +202,13 @@ class Timeline:
             if packet.flow == flow and packet.connection == connection and packet.has(octet)
         }
         carriers = [frame for frame in self.frames if frame.packet in wanted]
-        blocks = {(frame.side, frame.fields["block"]) for frame in carriers if frame.fields.get("block") is not None}
         first_ns = min((frame.start_ns for frame in carriers), default=0)
-
-        def restores(frame: Frame) -> bool:
-            block = frame.side, frame.fields.get("block")
-            return frame.kind == "fec" and block in blocks and frame.start_ns >= first_ns
-
-        frames = [frame for frame in self.frames if frame.packet in wanted or restores(frame)]
+        frames = [
+            frame
+            for frame in self.frames
+            if frame.packet in wanted
+            or (frame.packet is None and frame.start_ns >= first_ns and any(frame.protects(each) for each in carriers))
+        ]
         return replace(
             self,
             packets=[packet for packet in self.packets if packet.number in wanted],
@@ -149,82 +216,27 @@ class Timeline:
             received=[passing for passing in self.received if passing.packet in wanted],
             frames=frames,
             records={},
+            crossed=[passing for passing in self.crossed if passing.packet in wanted],
         )
 
 
-class Packets:
-    """Numbers packets as they are first seen. `ports`: the flow of each port (`Workload.ports`)."""
-
-    def __init__(self, ports: Mapping[int, str]) -> None:
-        self._ports = ports
-        self.found: list[Packet] = []
-        #: initial sequence number and last offset, per direction of a connection
-        self._starts: dict[Flow, int] = {}
-        self._offsets: dict[Flow, int] = {}
-        self._connections: dict[frozenset[tuple[int, int]], tuple[str, int]] = {}
-
-    def add(self, packet: Segment | None, nbytes: int, flow: str = "") -> int:
-        """Return the number of a new packet; `packet` is None when it is no TCP segment."""
-        number = len(self.found)
-        if packet is None:
-            self.found.append(Packet(number=number, flow=flow, nbytes=nbytes))
-            return number
-        name, connection = self._connection(packet.flow)
-        letters = "".join(letter for bit, letter in _LETTERS if packet.flags & bit)
-        self.found.append(
-            Packet(
-                number=number,
-                flow=name,
-                nbytes=nbytes,
-                connection=connection,
-                flags=letters,
-                seq=packet.seq,
-                ack=packet.ack,
-                length=packet.length,
-                offset=self._offset(packet),
-            )
-        )
-        return number
-
-    def flow_of(self, flow: Flow) -> str:
-        """Return the name of the workload's flow between these ports; empty: none."""
-        return self._ports.get(flow.destination_port) or self._ports.get(flow.source_port) or ""
-
-    def _connection(self, flow: Flow) -> tuple[str, int]:
-        ends = frozenset(((flow.source, flow.source_port), (flow.destination, flow.destination_port)))
-        if ends not in self._connections:
-            name = self.flow_of(flow)
-            self._connections[ends] = name, sum(other == name for other, _ in self._connections.values())
-        return self._connections[ends]
-
-    def _offset(self, packet: Segment) -> int | None:
-        flow = packet.flow
-        if packet.flags & SYN:
-            self._starts[flow] = packet.seq + 1
-            self._offsets[flow] = 0
-            return 0
-        if flow not in self._starts:
-            return None
-        last = self._offsets[flow]
-        offset = unwrap(packet.seq - self._starts[flow] & MASK, last)
-        self._offsets[flow] = max(last, offset)
-        return offset
+def _told_by_slacp(said: Mapping[str, Any], data: Mapping[str, Any]) -> Said | None:
+    if said["channel"] != data["channel"]:
+        return None
+    ahead = data["seq"] - said["cum"] & MASK
+    if ahead >= _HALF:
+        return "settled"
+    if _number(said["received"]) >> ahead & 1:
+        return "come"
+    return None if precedes(said["tx_high"], data["tx"]) else "missing"
 
 
-def content_of(frame: Any) -> tuple[str, dict[str, Any], Any]:
-    """Return a frame's kind, its fields for JSON, and its payload (None: it carries no packet).
-
-    The payload of a fragment of a packet without octets is the packet.
-    """
-    names = [field.name for field in fields(frame)] if is_dataclass(frame) else []
-    values = {name: getattr(frame, name) for name in names if name not in ("payload", "shard")}
-    shown = {name: _plain(value) for name, value in values.items() if isinstance(value, bool | int | float | str)}
-    kind = type(frame).__name__.lower()
-    payload = getattr(frame, "payload", None)
-    if isinstance(payload, CountedFragment):
-        payload = payload.packet
-    return "packet" if kind == "plainframe" else kind, shown, payload or None
+def _listed(newest: int, before: int | str, number: int) -> bool:
+    """Whether a number is the newest one or has its bit among those before, as in docs/arq.md."""
+    behind = newest - number & MASK
+    return behind == 0 or (behind < _HALF and bool(_number(before) >> (behind - 1) & 1))
 
 
-def _plain(value: Any) -> Any:
-    return hex(value) if isinstance(value, int) and abs(value) >= _EXACT else value
+def _number(value: int | str) -> int:
+    """Return an integer of a frame's fields, where large ones are hexadecimal."""
+    return int(value, 16) if isinstance(value, str) else value

@@ -185,8 +185,11 @@ class Simulation:
             self._watch.carried(side, arrival, arrival.arrived_at - self._epoch)
 
     def _on_crossing(self, side: Side, packet: IpPacket) -> None:
-        if self._watch is not None and isinstance(packet, Segment) and packet.length and packet.timed_at >= 0:
-            now = self._network.clock.now
+        if self._watch is None:
+            return
+        now = self._network.clock.now
+        self._watch.left(side, packet, now - self._epoch)
+        if isinstance(packet, Segment) and packet.length and packet.timed_at >= 0:
             self._watch.crossed(side, now - packet.timed_at, now - self._epoch)
 
     def _ended(self, report: EndReport) -> None:

@@ -6,7 +6,7 @@ from channel.hop import Arrival
 from common.sides import Side
 from hosts.engine.clock import OBSERVER
 from hosts.tcp.connection import Connection
-from tcpip.segment import Segment
+from tcpip.segment import IpPacket, Segment
 
 #: includes the types that a watch gets
 __all__ = ["OBSERVER", "Arrival", "Connection", "Segment", "Watch"]
@@ -29,6 +29,9 @@ class Watch:
 
     def carried(self, side: Side, arrival: Arrival[Any], now: int) -> None:
         """A frame has crossed the radio link, or was lost there."""
+
+    def left(self, side: Side, packet: IpPacket, now: int) -> None:
+        """A packet sent on this side leaves the far station."""
 
     def crossed(self, side: Side, delay: int, now: int) -> None:
         """TCP data sent on this side leave the far station, `delay` ns after they left their host; in `timed` runs."""

@@ -22,7 +22,7 @@ from testbed.errors import FadelabError
 #: names of the files that runs, plots and exports make
 _OURS: Final = (
     *("scenario.yaml", "manifest.json", "summary.json", "plot.png", "transfers.png", "demo.png", "station-*.log"),
-    *("counterfactual.csv", "counterfactual.png", "*.parquet", "air-*.pcapng", "iq-*.sigmf-*"),
+    *("counterfactual.csv", "counterfactual.png", "timeline.json.gz*", "*.parquet", "air-*.pcapng", "iq-*.sigmf-*"),
 )
 _HIDDEN: Final = ".removing-"
 

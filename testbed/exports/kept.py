@@ -1,0 +1,124 @@
+"""Keeps the timeline of a run in its folder, so that the next reader has it at once.
+
+Rules kept
+
+- The file names what it was made of by a digest: the run's files, byte by byte, and the program's sources. A reader
+  with another digest does not use it, and makes the timeline anew.
+- It is written whole or not at all. A folder that cannot be written to stays as it is, and a file that cannot be read
+  counts as none.
+
+The file has two lines, compressed: the digest, and the timeline as columns of values in JSON.
+"""
+
+import gzip
+import hashlib
+import json
+import os
+import zlib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import fields
+from pathlib import Path
+from typing import Any, Final
+
+from testbed.exports.timeline import Frame, Packet, Passing, Samples, Timeline
+from testbed.sources import digest_now
+
+NAME: Final = "timeline.json.gz"
+#: the files of a run of which a timeline is made
+_MADE_OF: Final = (
+    *("scenario.yaml", "summary.json", "tcp.parquet", "link.parquet", "phy.parquet"),
+    *("air-st.pcapng", "air-bas.pcapng", "iq-up.sigmf-meta", "iq-down.sigmf-meta"),
+)
+_PASSINGS: Final = ("sent", "received", "crossed")
+_PACKET: Final = tuple(field.name for field in fields(Packet) if field.name != "number")
+_FRAME: Final = tuple(field.name for field in fields(Frame) if field.name not in ("number", "fields", "samples"))
+
+
+def digest_of(folder: Path) -> str:
+    """Return the digest of all that a timeline of a run is made of, at present."""
+    digest = hashlib.sha256(digest_now().encode())
+    for name in _MADE_OF:
+        with suppress(FileNotFoundError), (folder / name).open("rb") as file:
+            digest.update(f"\n{name} {hashlib.file_digest(file, 'sha256').hexdigest()}".encode())
+    return digest.hexdigest()
+
+
+def read(folder: Path, digest: str) -> Timeline | None:
+    """Return the timeline that a run's folder keeps; None: it keeps none, or one of another digest."""
+    try:
+        made_of, _, content = gzip.decompress((folder / NAME).read_bytes()).partition(b"\n")
+        return _timeline(folder.name, json.loads(content)) if made_of == digest.encode() else None
+    except (OSError, EOFError, zlib.error, ValueError, KeyError, TypeError, IndexError):
+        return None
+
+
+def write(folder: Path, digest: str, timeline: Timeline) -> None:
+    """Keep a timeline in its run's folder, if that can be written to."""
+    content = f"{digest}\n{json.dumps(_plain(timeline), separators=(',', ':'))}"
+    beside = folder / f"{NAME}.{os.getpid()}"
+    with suppress(OSError):
+        try:
+            beside.write_bytes(gzip.compress(content.encode(), 1, mtime=0))
+            beside.replace(folder / NAME)
+        finally:
+            beside.unlink(missing_ok=True)
+
+
+def _plain(timeline: Timeline) -> dict[str, Any]:
+    frames = timeline.frames
+    kinds: dict[tuple[str, ...], list[list[Any]]] = {}
+    for index, frame in enumerate(frames):
+        kinds.setdefault(tuple(frame.fields), []).append([index, *frame.fields.values()])
+    return {
+        "tier": timeline.tier,
+        "scheme": timeline.scheme,
+        "epoch_ns": timeline.epoch_ns,
+        "packets": _columns(timeline.packets, _PACKET),
+        "frames": _columns(frames, _FRAME),
+        "fields": [[list(names), rows] for names, rows in kinds.items()],
+        "samples": [
+            [index, each.start, each.count, each.rate_sps, each.crc_ok, dict(each.figures)]
+            for index, each in enumerate(frame.samples for frame in frames)
+            if each is not None
+        ],
+        **{name: _columns(getattr(timeline, name), ("time_ns", "packet")) for name in _PASSINGS},
+        "records": {kind: _columns(rows, list(rows[0]) if rows else ()) for kind, rows in timeline.records.items()},
+    }
+
+
+def _timeline(run: str, plain: Mapping[str, Any]) -> Timeline:
+    contents: list[Mapping[str, Any]] = [{}] * _length(plain["frames"])
+    for names, rows in plain["fields"]:
+        for index, *values in rows:
+            contents[index] = dict(zip(names, values, strict=True))
+    samples = {index: Samples(*rest) for index, *rest in plain["samples"]}
+    return Timeline(
+        run=run,
+        tier=plain["tier"],
+        scheme=plain["scheme"],
+        epoch_ns=plain["epoch_ns"],
+        packets=[Packet(number=number, **values) for number, values in enumerate(_rows(plain["packets"]))],
+        frames=[
+            Frame(number=number, fields=contents[number], samples=samples.get(number), **values)
+            for number, values in enumerate(_rows(plain["frames"]))
+        ],
+        records={kind: list(_rows(columns)) for kind, columns in plain["records"].items()},
+        **{name: [Passing(**values) for values in _rows(plain[name])] for name in _PASSINGS},
+    )
+
+
+def _columns(entries: Sequence[Any], names: Iterable[str]) -> dict[str, list[Any]]:
+    """Return values of objects or mappings by name."""
+    if entries and isinstance(entries[0], Mapping):
+        return {name: [entry[name] for entry in entries] for name in names}
+    return {name: [getattr(entry, name) for entry in entries] for name in names}
+
+
+def _rows(columns: Mapping[str, list[Any]]) -> Iterator[dict[str, Any]]:
+    names = list(columns)
+    return (dict(zip(names, values, strict=True)) for values in zip(*columns.values(), strict=True))
+
+
+def _length(columns: Mapping[str, list[Any]]) -> int:
+    return len(next(iter(columns.values())))
