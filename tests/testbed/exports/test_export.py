@@ -22,10 +22,11 @@ from telemetry.parquet import ParquetSink
 from telemetry.pcapng import Direction, PcapngWriter
 from telemetry.records import LinkRecord
 from testbed.errors import FadelabError
+from testbed.exports.packets import content_of
 from testbed.exports.perfetto import to_perfetto
 from testbed.exports.qlog import to_qlog
 from testbed.exports.source import timeline_of
-from testbed.exports.timeline import Frame, Passing, Timeline, content_of
+from testbed.exports.timeline import Frame, Passing, Timeline
 from testbed.results.store import RunFolder
 from tests.harness.live_runs import Capture, done, refused
 from tests.harness.scenarios import scenario
