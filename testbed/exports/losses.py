@@ -55,15 +55,15 @@ class Losses:
     """The losses of a run."""
 
     def __init__(self, timeline: Timeline) -> None:
-        self._at_hosts = bool(timeline.sent)
+        #: packets that a host is known to have sent, and their connections
+        self._of_hosts = {passing.packet for passing in timeline.sent}
+        self._at_hosts = {_connection(timeline.packets[packet]) for packet in self._of_hosts}
         self._timeline = timeline = timeline.with_passings()
         self._packets = timeline.packets
         self._octets = Octets(timeline)
         self._lost = [frame for frame in timeline.frames if frame.lost]
         self._numbers = {frame.number: number for number, frame in enumerate(self._lost, 1)}
-        passings = (*timeline.sent, *timeline.received, *timeline.crossed)
-        times = [*(frame.sent_ns for frame in timeline.frames[-1:]), *(passing.time_ns for passing in passings)]
-        self._end_ns = max(times, default=0)
+        self._end_ns = _end_ns(timeline)
 
     def __len__(self) -> int:
         return len(self._lost)
@@ -139,7 +139,7 @@ class Losses:
             return None
         for each in self._since(self._carriers[frame.side], frame.sent_ns):
             later = self._packet_of(each)
-            if each.fate != "ok" or later is None or later.ack is None:
+            if not self._arrives(each) or later is None or later.ack is None:
                 continue
             if (later.flow, later.connection) != (packet.flow, packet.connection):
                 continue
@@ -151,7 +151,7 @@ class Losses:
         """Return the next frame of the same kind that arrived."""
         for each in self._since(self._control[frame.side], frame.sent_ns):
             same = each.kind == frame.kind and each.fields.get("channel") == frame.fields.get("channel")
-            if same and each.fate == "ok" and each.number != frame.number:
+            if same and self._arrives(each) and each.number != frame.number:
                 return each
         return None
 
@@ -175,6 +175,10 @@ class Losses:
             if frame.fields.get("block") is not None:
                 found.setdefault(_block(frame), []).append(frame)
         return found
+
+    def _arrives(self, frame: Frame) -> bool:
+        """Whether a frame arrived whole before the run ended: on tier model those on their way have a fate, too."""
+        return frame.fate == "ok" and frame.arrived_ns is not None and frame.arrived_ns <= self._end_ns
 
     @staticmethod
     def _since(frames: Sequence[Frame], time_ns: int) -> Iterator[Frame]:
@@ -237,7 +241,7 @@ class Losses:
             return
         missing: set[int] = set()
         for ack in self._since(self._control[other(carriers[0].side)], carriers[0].sent_ns):
-            if ack.kind != "ack" or ack.fate != "ok":
+            if ack.kind != "ack" or not self._arrives(ack):
                 continue
             said = {each.number: ack.tells(each) for each in carriers if each.sent_ns <= ack.start_ns}
             if "come" in said.values() or (settled and "settled" in said.values()):
@@ -278,7 +282,7 @@ class Losses:
             ack = next(ack for at, acked, ack in self._octets.answers(flow, connection) if acked > octet)
             assert ack.ack is not None
             after_ms = life.acked_ms
-            place = SENDERS[side] if self._at_hosts else STATIONS[side].upper()
+            place = self._place_of(packet, side)
             events.append(
                 Acknowledged(time_ns=acked_ns, place=place, packet=ack.number, ack=ack.ack, after_ms=after_ms)
             )
@@ -294,7 +298,7 @@ class Losses:
         frames = [each for one in transmissions for each in self._octets.frames_of(one.number)]
         events: list[Event] = []
         for transmission, each in enumerate(transmissions, 1):
-            if self._octets.sent_ns(each.number) is not None:
+            if _NUMBERED & set(packet.flags or ""):
                 events += self._sent(each, transmission, frame.side, None)
             events += self._link_events(each)
         later = self._later_ack(frame, packet) if fate == "by a later one" else None
@@ -364,6 +368,10 @@ class Losses:
 
     # -- events on the way ---------------------------------------------------------------------------------------
 
+    def _place_of(self, packet: Packet, side: Side) -> str:
+        """Return where the packets of a connection with data on a side are seen."""
+        return SENDERS[side] if _connection(packet) in self._at_hosts else STATIONS[side].upper()
+
     def _side_of(self, flow: str, connection: int) -> Side:
         """Return the direction of a connection's data."""
         for side in SIDES:
@@ -383,7 +391,7 @@ class Losses:
     def _sent(self, packet: Packet, transmission: int, side: Side, reason: Reason | None) -> Iterator[Event]:
         """Yield the sending of a packet, and its end if no frame carried it."""
         at_ns = self._sent_at(packet)
-        at_host = self._at_hosts and self._octets.sent_ns(packet.number) is not None
+        at_host = packet.number in self._of_hosts
         assert packet.seq is not None
         yield Sent(
             time_ns=at_ns,
@@ -403,7 +411,7 @@ class Losses:
     def _link_events(self, packet: Packet) -> Iterator[Event]:
         """Yield what the link did with a packet."""
         carriers = self._octets.frames_of(packet.number)
-        before_ns = self._sent_at(packet) if self._at_hosts else None
+        before_ns = self._sent_at(packet) if packet.number in self._of_hosts else None
         for frame in carriers:
             waited_ns = None if before_ns is None else max(0, frame.start_ns - before_ns)
             yield self._carried(frame, waited_ns)
@@ -509,7 +517,7 @@ class Losses:
             if again and at_ns >= began_ns and first <= acked <= octet:
                 found.append((at_ns, packet))
             highest = max(highest, acked)
-        place = SENDERS[side] if self._at_hosts else STATIONS[side].upper()
+        place = self._place_of(with_it[0], side)
         sendings = [self._sent_at(each) for each in with_it[1:]]
         total = 0
         groups: dict[int, list[tuple[int, Packet]]] = {}
@@ -566,6 +574,22 @@ def _grouped(rows: Iterable[_Row], name: str) -> dict[str, list[_Row]]:
     for row in sorted(rows, key=_time_ns):
         found.setdefault(row[name], []).append(row)
     return found
+
+
+def _end_ns(timeline: Timeline) -> int:
+    """Return when a run ended: with its last record or event."""
+    passings = (*timeline.sent, *timeline.received, *timeline.crossed)
+    times = [passing.time_ns for passing in passings]
+    times += [rows[-1]["time_ns"] for rows in timeline.records.values() if rows]
+    times += [frame.sent_ns for frame in timeline.frames[-1:]]
+    if timeline.epoch_ns is not None:
+        # in captures what has arrived has arrived before the end
+        times += [frame.arrived_ns for frame in timeline.frames if frame.arrived_ns is not None]
+    return max(times, default=0)
+
+
+def _connection(packet: Packet) -> tuple[str, int | None]:
+    return packet.flow, packet.connection
 
 
 def _is_redundancy(frame: Frame) -> bool:

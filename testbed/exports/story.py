@@ -61,7 +61,7 @@ class Sent(Event):
 
     def words(self) -> str:
         again = " again" if self.transmission > 1 else ""
-        does = f"TCP sends {self.content}{again}" if self.at_host else f"TCP's {self.content} go on the air{again}"
+        does = f"TCP sends {self.content}{again}" if self.at_host else f"TCP's {self.content} on the air{again}"
         reason = "" if self.reason is None else f" ({self.reason})"
         return f"{does}{reason}: packet {self.packet}, seq {self.seq}"
 
@@ -112,8 +112,10 @@ class Carried(Event):
         if self.sample_start is not None and self.sample_count is not None:
             told.append(f"samples {self.sample_start} to {self.sample_start + self.sample_count - 1}")
         waited = "" if (self.waited_ms or 0) < _NO_WAIT_MS else f", waited {ms(self.waited_ms or 0)}"
+        # a bare frame is its packet
+        content = "" if self.content == "packet" else f", {self.content}"
         packet = "" if self.packet is None else f", packet {self.packet}"
-        return f"frame {self.frame}, {self.content}{packet}, {self.nbytes} bytes{waited}: {', '.join(told)}"
+        return f"frame {self.frame}{content}{packet}, {self.nbytes} bytes{waited}: {', '.join(told)}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -311,6 +313,8 @@ class Story:
                 return f"crossed at once{self._acked('and ' + be + ' acknowledged')}"
             case "by the link" if spare:
                 return f"{lost}, but another copy had come before{self._noticed(it)}"
+            case "by the link" if not later and self.octets:
+                return f"{lost}; TCP did not send {it} again{self._acked('and they were acknowledged')}"
             case "by the link":
                 return f"{lost}, repaired by the link{later}{self._noticed(it)}"
             case "by TCP":
@@ -398,8 +402,10 @@ def words_of(packet: Packet) -> str:
     """Return a packet in words: its octets, or else its purpose."""
     if packet.seq is None or octets_of(packet) is not None:
         return packet.words()
-    names = {"S": "SYN", "F": "FIN", "R": "RST"}
-    return next((names[each] for each in names if each in (packet.flags or "")), f"ACK {packet.ack}")
+    flags = packet.flags or ""
+    if "S" in flags:
+        return "SYN-ACK" if "." in flags else "SYN"
+    return "RST" if "R" in flags else "FIN" if "F" in flags else f"ACK {packet.ack}"
 
 
 def _several(count: int, name: str) -> str:

@@ -155,7 +155,8 @@ class Timeline:
     #: Unix time (ns) of time 0; None on tier model
     epoch_ns: int | None
     packets: Sequence[Packet]
-    #: packets that left, and ACKs that reached, the host of the data sender; empty where only the air was captured
+    #: packets that left, and ACKs that reached, the host of the data sender; none where only the air was captured, and
+    #: none of a host behind a base station that splits connections
     sent: Sequence[Passing]
     received: Sequence[Passing]
     #: in the order of their ends
@@ -166,32 +167,29 @@ class Timeline:
     crossed: Sequence[Passing] = ()
 
     def with_passings(self) -> "Timeline":
-        """Return the timeline, with the packets' times at the stations if it has none at the hosts.
+        """Return the timeline, with the packets' times at the stations for connections that have none at the hosts.
 
         A packet with data is sent when its first frame begins, and another one is received when a frame with it first
         arrives at the station of the data's sender.
         """
-        if self.sent:
-            return self
+        known = {_connection(self.packets[passing.packet]) for passing in self.sent}
         sides: dict[tuple[str, int | None], Side] = {}
         sent: dict[int, int] = {}
         received: dict[int, int] = {}
-        carried = [(frame, self.packets[frame.packet]) for frame in self.frames if frame.packet is not None]
+        packets = [(frame, self.packets[frame.packet]) for frame in self.frames if frame.packet is not None]
+        carried = [(frame, packet) for frame, packet in packets if _connection(packet) not in known]
         for frame, packet in carried:
             if packet.length:
-                sides.setdefault((packet.flow, packet.connection), frame.side)
+                sides.setdefault(_connection(packet), frame.side)
                 sent.setdefault(packet.number, frame.start_ns)
         for frame, packet in carried:
-            data_side = sides.get((packet.flow, packet.connection))
-            if data_side not in (None, frame.side) and frame.arrived_ns is not None:
+            if sides.get(_connection(packet)) not in (None, frame.side) and frame.arrived_ns is not None:
                 before = received.get(packet.number, frame.arrived_ns)
                 received[packet.number] = min(before, frame.arrived_ns)
         return replace(
             self,
-            sent=[Passing(time_ns, number) for number, time_ns in sent.items()],
-            received=[
-                Passing(time_ns, number) for number, time_ns in sorted(received.items(), key=lambda item: item[1])
-            ],
+            sent=_merged(self.sent, sent),
+            received=_merged(self.received, received),
         )
 
     def following(self, flow: str, octet: int, connection: int = 0) -> "Timeline":
@@ -218,6 +216,16 @@ class Timeline:
             records={},
             crossed=[passing for passing in self.crossed if passing.packet in wanted],
         )
+
+
+def _connection(packet: Packet) -> tuple[str, int | None]:
+    return packet.flow, packet.connection
+
+
+def _merged(passings: Sequence[Passing], more: Mapping[int, int]) -> list[Passing]:
+    """Return passings and others, as times by packet, in the order of time."""
+    found = [*passings, *(Passing(time_ns, packet) for packet, time_ns in more.items())]
+    return sorted(found, key=lambda passing: passing.time_ns)
 
 
 def _told_by_slacp(said: Mapping[str, Any], data: Mapping[str, Any]) -> Said | None:
