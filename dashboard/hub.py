@@ -14,7 +14,6 @@ All methods may be called from any thread. Left out: data older than ten minutes
 """
 
 import math
-import re
 import secrets
 import threading
 import time
@@ -31,6 +30,7 @@ from dashboard import shapes
 from dashboard.charts import offered
 from dashboard.control import Controls
 from dashboard.curves import Curves
+from dashboard.run_folders import NAME
 from telemetry.records import RECORD_TYPES, Record
 from telemetry.views import PhyView
 
@@ -46,8 +46,6 @@ _INBOX = 2_000
 #: lifetime of a cached description of the controls
 _CONTROLS_S = 0.2
 _OVER = "the run is over"
-#: valid names of runs, for URLs and folders
-NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,200}")
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,6 @@
 """Past runs, read from their folders (docs/runs.md).
 
 Rules kept
-- A run's name is the name of a folder directly below a root, so that no name leads to other files.
 - Every folder is listed; a fault of its files is its `problem`, in one line.
 - A folder is read again when one of its files has changed, and only then.
 
@@ -23,7 +22,8 @@ import yaml
 
 from dashboard.charts import offered
 from dashboard.curves import Curves, Picture
-from dashboard.hub import NAME, RunInfo
+from dashboard.hub import RunInfo
+from dashboard.run_folders import NAME, PARTS, find, is_run
 from telemetry.records import RECORD_TYPES, PhyRecord, Record
 
 #: the columns for sorting and for filters of the list
@@ -31,7 +31,6 @@ FACETS = ("tier", "scheme", "scenario", "tcp")
 PAGE = 50
 
 _KEPT_CURVES = 4
-_PARTS = ("manifest.json", "summary.json", "scenario.yaml", *(f"{kind.measurement}.parquet" for kind in RECORD_TYPES))
 #: the loader in C if available: ten times as fast
 _YAML = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
@@ -124,9 +123,7 @@ class Store:
 
     def find(self, name: str) -> Path | None:
         """Return the folder of a run, or None."""
-        if not NAME.fullmatch(name):
-            return None
-        return next((path for root in self._roots if _is_run(path := root / name)), None)
+        return find(self._roots, name)
 
     def folder(self, name: str) -> Path:
         """Return the folder of a run. Raises StoreError."""
@@ -185,7 +182,7 @@ class Store:
                 continue
             for path in paths:
                 # the first root takes precedence, as in `find`
-                if path.name not in seen and NAME.fullmatch(path.name) and _is_run(path):
+                if path.name not in seen and NAME.fullmatch(path.name) and is_run(path):
                     seen.add(path.name)
                     yield path
 
@@ -212,17 +209,10 @@ def _recorded(path: Path) -> Set[type[Record]]:
     return {kind for kind in RECORD_TYPES if _exists(path / f"{kind.measurement}.parquet")}
 
 
-def _is_run(path: Path) -> bool:
-    if path.is_symlink() or not path.is_dir():
-        return False
-    # an inaccessible folder is listed, with this problem
-    return not os.access(path, os.R_OK | os.X_OK) or any((path / part).exists() for part in _PARTS)
-
-
 def _stamp(path: Path) -> object:
     """Return a value that changes with the files of the folder."""
     stamps = []
-    for part in (path, *(path / name for name in _PARTS)):
+    for part in (path, *(path / name for name in PARTS)):
         with suppress(OSError):
             found = part.stat()
             stamps.append((part.name, found.st_mtime_ns, found.st_size))

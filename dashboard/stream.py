@@ -15,7 +15,8 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from dashboard.hub import NAME, Hub, Reader
+from dashboard.hub import Hub, Reader
+from dashboard.run_folders import NAME
 from dashboard.shapes import to_json
 
 FRAME_S = 0.1

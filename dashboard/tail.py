@@ -16,7 +16,8 @@ from dataclasses import dataclass, replace
 from typing import Self
 
 from dashboard.control import Controls
-from dashboard.hub import NAME, Feed, Hub, RunInfo
+from dashboard.hub import Feed, Hub, RunInfo
+from dashboard.run_folders import NAME
 from telemetry.influx import InfluxError, InfluxTail
 from telemetry.influx.tail import Arrival
 from telemetry.records import LinkRecord

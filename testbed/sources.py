@@ -1,8 +1,6 @@
-"""The sources of this program: which they are, and whether the checkout's commit has them.
+"""The sources of this program (`source_files.py`), and whether the checkout's commit has them.
 
 Rules kept
-- The sources are all files of the program's packages, untracked ones included. Tests and documents (`tests/`, `*.md`)
-  are none, hidden files and Python's caches neither. Interpreted and compiled cores have the same sources.
 - A process has the sources of its first look. `require_unchanged` sees an edit since then.
 - Two folders with equal sources have equal digests, with git and without.
 """
@@ -20,33 +18,14 @@ from functools import cached_property
 from pathlib import Path
 from time import monotonic
 
-from testbed.errors import FadelabError
 from testbed.paths import root
+from testbed.source_files import CHANGED, PACKAGES, Stamp, digest_of, hashes, is_source, walk
+from testbed.source_files import SourcesError as SourcesError
 
-#: the program's packages; the others test it or measure it
-PACKAGES = (
-    "channel",
-    "common",
-    "dashboard",
-    "experiments",
-    "flowgraphs",
-    "hosts",
-    "linklayer",
-    "tcpip",
-    "telemetry",
-    "testbed",
-)
 #: the folder of an archive of sources
 PREFIX = "fadelab/"
 #: how often `require_unchanged` looks at the files at most, s
 _LOOK_S = 1.0
-
-#: of a file: time of its change (ns), size, inode
-_Stamp = tuple[int, int, int]
-
-
-class SourcesError(FadelabError):
-    """Sources that changed, or that cannot be had."""
 
 
 @dataclass(frozen=True)
@@ -88,7 +67,7 @@ class Sources:
             return b""
         contents = {name: (self.folder / name).read_bytes() for name in names}
         if any(hashlib.sha256(content).hexdigest() != self.files[name] for name, content in contents.items()):
-            raise SourcesError(_CHANGED)
+            raise SourcesError(CHANGED)
         if not self.commit:
             # what the packages need beside them to be installed and run
             beside = (path for path in self.folder.iterdir() if path.is_file() and not path.name.startswith("."))
@@ -96,35 +75,17 @@ class Sources:
         return pack((name, content, os.access(self.folder / name, os.X_OK)) for name, content in contents.items())
 
 
-_CHANGED = "sources of fadelab have changed while it ran: start it again"
-
-
-def digest_of(files: Mapping[str, str]) -> str:
-    """Return the digest of sources by the SHA-256 of each."""
-    return hashlib.sha256("".join(f"{files[name]}  {name}\n" for name in sorted(files)).encode()).hexdigest()
-
-
-def is_source(name: str) -> bool:
-    """Return whether a path, relative to the checkout, is that of a source."""
-    folder, *inner = name.split("/")
-    return folder in PACKAGES and bool(inner) and all(map(_is_ours, inner)) and "tests" not in inner[:-1]
-
-
-def _is_ours(name: str) -> bool:
-    return not (name.startswith(".") or name == "__pycache__" or name.endswith((".md", ".pyc")))
-
-
 # -- this process ----------------------------------------------------------------------------------------------
 
 #: by checkout: its sources at the first look, their stamps then, and when these were last compared
-_seen: dict[Path, tuple[Sources, dict[str, _Stamp], float]] = {}
+_seen: dict[Path, tuple[Sources, dict[str, Stamp], float]] = {}
 
 
 def sources() -> Sources:
     """Return the sources that this process runs: those of its first look."""
     folder = root()
     if folder not in _seen:
-        stamps = dict(_walk(folder))
+        stamps = dict(walk(folder))
         _seen[folder] = look(folder), stamps, monotonic()
     return _seen[folder][0]
 
@@ -134,20 +95,15 @@ def fadelab_version() -> str:
     return sources().version
 
 
-def digest_now() -> str:
-    """Return the digest of the checkout's sources as they are now, without a look at git."""
-    return digest_of(_hashes(root(), dict(_walk(root()))))
-
-
 def require_unchanged() -> Sources:
     """Return `sources()`. Raises SourcesError if they have changed since this process first looked."""
     began = sources()
     _, stamps, looked_at = _seen[began.folder]
     if monotonic() - looked_at < _LOOK_S:
         return began
-    now = dict(_walk(began.folder))
-    if now != stamps and _hashes(began.folder, now) != began.files:
-        raise SourcesError(_CHANGED)
+    now = dict(walk(began.folder))
+    if now != stamps and hashes(began.folder, now) != began.files:
+        raise SourcesError(CHANGED)
     _seen[began.folder] = began, now, monotonic()
     return began
 
@@ -155,7 +111,7 @@ def require_unchanged() -> Sources:
 def look(folder: Path) -> Sources:
     """Return the sources of a checkout as they are now."""
     blobs: dict[str, str] = {}
-    files = _hashes(folder, dict(_walk(folder)), blobs)
+    files = hashes(folder, dict(walk(folder)), blobs)
     try:
         commit = _commit(folder / ".git")
     except (OSError, StopIteration):
@@ -166,36 +122,6 @@ def look(folder: Path) -> Sources:
         return Sources(folder, files, commit, None, ())
     changed = tuple(name for name in files if tree.get(name) != blobs[name])
     return Sources(folder, files, commit, changed, tuple(name for name in tree if name not in files))
-
-
-def _walk(folder: Path) -> Iterator[tuple[str, _Stamp]]:
-    """Yield the path of each source, relative to the checkout, with its stamp."""
-    left = [package for package in PACKAGES if (folder / package).is_dir()]
-    while left:
-        name = left.pop()
-        with os.scandir(folder / name) as entries:
-            for entry in entries:
-                inner = f"{name}/{entry.name}"
-                if entry.is_dir():
-                    if _is_ours(entry.name) and entry.name != "tests":
-                        left.append(inner)
-                elif is_source(inner) and entry.is_file():
-                    found = entry.stat()
-                    yield inner, (found.st_mtime_ns, found.st_size, found.st_ino)
-
-
-def _hashes(folder: Path, names: Iterable[str], blobs: dict[str, str] | None = None) -> dict[str, str]:
-    """Return the SHA-256 of files; `blobs` gets their names in git. Raises SourcesError for one that is gone."""
-    found = {}
-    for name in sorted(names):
-        try:
-            content = (folder / name).read_bytes()
-        except FileNotFoundError:
-            raise SourcesError(_CHANGED) from None
-        found[name] = hashlib.sha256(content).hexdigest()
-        if blobs is not None:
-            blobs[name] = hashlib.sha1(b"blob %d\0" % len(content) + content).hexdigest()
-    return found
 
 
 # -- git -------------------------------------------------------------------------------------------------------

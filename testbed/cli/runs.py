@@ -38,11 +38,11 @@ RUN = _Run()
 
 def folder_of(run: str, out: Path) -> Path:
     """Return the folder of a run, named or given as a path. Raises FadelabError."""
-    from dashboard.store import Store
+    from dashboard.run_folders import find
 
     path = Path(run)
     root, name = (path.parent, path.name) if "/" in run else (out, run)
-    found = Store([root]).find(name)
+    found = find([root], name)
     if found is None:
         raise FadelabError(f"{run}: there is no such run in {root}; `fadelab runs list --out {root}` names its runs")
     return found

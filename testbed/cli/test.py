@@ -20,7 +20,6 @@ from xml.etree import ElementTree
 
 import click
 
-from testbed.campaigns.processes import cores
 from testbed.cli.machine import sanitizers
 from testbed.paths import root
 
@@ -38,6 +37,8 @@ def test(pytest_args: tuple[str, ...], quick: bool, sanitize: bool) -> int:
         return run(pytest_args, quick=quick)
     if quick or pytest_args:
         raise click.UsageError("--sanitize runs no pytest: leave out --quick and pytest's arguments")
+    from testbed.campaigns.processes import cores
+
     return run_steps([Step(name, command) for name, command in sanitizers.commands(cores())])
 
 
@@ -74,6 +75,8 @@ class Step:
 
 def steps(pytest_args: Sequence[str], reports: Path, *, quick: bool = False) -> list[Step]:
     """The steps in their order; `pytest_args` go to pytest as they are, results into the folder `reports`."""
+    from testbed.campaigns.processes import cores
+
     python = sys.executable
 
     def tests(part: str, *options: str) -> Step:

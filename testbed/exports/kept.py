@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from testbed.exports.timeline import Frame, Packet, Passing, Samples, Timeline
-from testbed.sources import digest_now
+from testbed.source_files import digest_now
 
 NAME: Final = "timeline.json.gz"
 #: the files of a run of which a timeline is made
@@ -35,9 +35,12 @@ _PACKET: Final = tuple(field.name for field in fields(Packet) if field.name != "
 _FRAME: Final = tuple(field.name for field in fields(Frame) if field.name not in ("number", "fields", "samples"))
 
 
-def digest_of(folder: Path) -> str:
-    """Return the digest of all that a timeline of a run is made of, at present."""
-    digest = hashlib.sha256(digest_now().encode())
+def digest_of(folder: Path, program: str = "") -> str:
+    """Return the digest of all that a timeline of a run is made of, at present.
+
+    `program`: the digest of the program's sources; empty: this one's.
+    """
+    digest = hashlib.sha256((program or digest_now()).encode())
     for name in _MADE_OF:
         with suppress(FileNotFoundError), (folder / name).open("rb") as file:
             digest.update(f"\n{name} {hashlib.file_digest(file, 'sha256').hexdigest()}".encode())

@@ -25,7 +25,8 @@ from testbed.reports.differing import check_file, first_difference
 from testbed.reports.numbers import Campaigned
 from testbed.reports.received import LARGEST_FILE, Received
 from testbed.reports.report import FIGURES
-from testbed.sources import SourcesError, digest_of_archive, is_source, program, unpack
+from testbed.source_files import is_source
+from testbed.sources import SourcesError, digest_of_archive, program, unpack
 
 #: files of a campaign's folder that say nothing of its results
 _OF_THE_SESSION = {"lock", PROGRESS}

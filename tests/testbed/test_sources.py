@@ -12,9 +12,9 @@ import pytest
 
 import testbed.sources
 from testbed.paths import root
+from testbed.source_files import digest_of
 from testbed.sources import (
     SourcesError,
-    digest_of,
     digest_of_archive,
     look,
     pack,
