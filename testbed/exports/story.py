@@ -338,7 +338,9 @@ class Story:
         dupacks = sum(event.count for event in self.events if isinstance(event, Dupacks))
         if dupacks:
             return f"; TCP had {_several(dupacks, 'dupack')}, but did not send {it} again"
-        return ", and TCP never noticed"
+        others = any(isinstance(event, Window) and (event.retransmits or event.timeouts) for event in self.events)
+        # it repaired other losses meanwhile
+        return f", and TCP did not send {it} again" if others else ", and TCP never noticed"
 
     def _by_tcp(self, it: str) -> str:
         sent = [event for event in self.events if isinstance(event, Sent)]

@@ -12,9 +12,10 @@ import testbed.api as fadelab
 from testbed.errors import FadelabError
 from testbed.exports import kept
 from testbed.exports.source import make_timeline, timeline_of
+from testbed.paths import root
 from testbed.results.removal import check_removable
 from testbed.source_files import digest_now
-from testbed.sources import sources
+from testbed.sources import look
 from tests.testbed.exports.test_export import MARKS, recorded
 
 LOSSY = fadelab.root() / "scenarios" / "lossy-link.yaml"
@@ -96,7 +97,7 @@ def test_another_result_is_refused_though_a_timeline_was_kept(folder: Path) -> N
 
 
 def test_the_digest_names_the_program(folder: Path) -> None:
-    assert digest_now() == sources().digest
+    assert digest_now() == look(root()).digest
     timeline_of(folder)
     program = digest_now()
     # the same files read by another program
