@@ -119,19 +119,21 @@ class Losses:
             return "by the link"
         if packet.seq is None:
             return "lost"
-        if any(self._has_crossed(each.number) for each in self._repeats(packet)):
+        if any(self._has_crossed(each.number) for each in self._transmissions(packet)):
             return "by TCP"
         return "open" if self._later_ack(frame, packet) is None else "by a later one"
 
-    def _repeats(self, packet: Packet) -> Iterator[Packet]:
-        """Yield TCP's retransmissions of a SYN or FIN."""
+    def _transmissions(self, packet: Packet) -> list[Packet]:
+        """Return all transmissions of a SYN or FIN; of other packets without data the packet alone."""
         flags = _NUMBERED & set(packet.flags or "")
         if not flags:
-            return
-        for each in self._packets[packet.number + 1 :]:
-            same = (each.flow, each.connection, each.seq) == (packet.flow, packet.connection, packet.seq)
-            if same and flags <= set(each.flags or ""):
-                yield each
+            return [packet]
+        same = (packet.flow, packet.connection, packet.seq)
+        return [
+            each
+            for each in self._packets
+            if (each.flow, each.connection, each.seq) == same and flags <= set(each.flags or "")
+        ]
 
     def _later_ack(self, frame: Frame, packet: Packet) -> Frame | None:
         """Return the next frame that brought an ACK of as much; None: none did, or the packet is no mere ACK."""
@@ -294,7 +296,7 @@ class Losses:
     def _of_packet(self, number: int, frame: Frame, packet: Packet) -> Story:
         """Return the story of a packet without data of TCP."""
         fate = self._fate(frame, packet)
-        transmissions = [packet, *self._repeats(packet)]
+        transmissions = self._transmissions(packet)
         frames = [each for one in transmissions for each in self._octets.frames_of(one.number)]
         events: list[Event] = []
         for transmission, each in enumerate(transmissions, 1):
@@ -306,7 +308,10 @@ class Losses:
             events.append(self._replaced(later))
         elif fate in ("open", "lost"):
             events.append(Ended(time_ns=self._end_ns, place="run", content="the run ends, and it has not crossed"))
-        return self._made(number, frame.side, packet, None, content_of(frame, packet), fate, frames, events)
+        return self._made(
+            number, frame.side, packet, None, content_of(frame, packet), fate, frames, events,
+            transmissions=len(transmissions),
+        )  # fmt: skip
 
     def _of_control(self, number: int, frame: Frame) -> Story:
         """Return the story of a frame of the link's own."""

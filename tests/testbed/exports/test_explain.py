@@ -348,6 +348,24 @@ def test_the_sentence_says_who_repaired_and_when(stories: Mapping[str, list[Stor
     assert "repaired by the link" not in story.sentence()
 
 
+def test_a_lost_syn_is_told_with_all_its_transmissions(
+    runs: Mapping[str, fadelab.Run], losses: Mapping[str, Losses]
+) -> None:
+    # RFC 6298 section 2.1: the first RTO is 1 s
+    found = [loss for each in losses.values() for loss in each.all if loss.packet and "S" in (loss.packet.flags or "")]
+    assert found
+    for scheme, each in losses.items():
+        for loss in each.all:
+            if loss.packet is None or "S" not in (loss.packet.flags or ""):
+                continue
+            story = each.story(loss.number)
+            sent = [event for event in story.events if isinstance(event, Sent)]
+            assert [event.transmission for event in sent] == [*range(1, story.transmissions + 1)]
+            if scheme == "none" and story.fate == "by TCP":
+                assert sent[1].time_ns - sent[0].time_ns >= 1000 * MS
+                assert story.sentence().startswith("SYN")
+
+
 def test_an_octet_that_was_never_lost_crossed_at_once(runs: Mapping[str, fadelab.Run]) -> None:
     timeline = timeline_of(runs["slacp"].folder)
     found = Losses(timeline)
