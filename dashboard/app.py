@@ -60,6 +60,9 @@ class DashboardConfig:
     starter: RunStarter | None = None
     #: returns the state of the database, as JSON: {"state", "message", ...}
     database: Callable[[], Mapping[str, Any]] | None = None
+    #: tells the story of the lost frame of a run's folder that is nearest to a time (s), in a direction of the link or,
+    #: empty, in both; raises ControlError. None: none is told
+    tell: Callable[[Path, float, str], Mapping[str, Any]] | None = None
     #: host names under which the page may be requested; addresses always may
     hosts: Collection[str] = LOCAL_HOSTS
     #: whether reading requires the token, too: necessary when others can reach the port

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from flask import Blueprint, Response, request, send_file
 
+from common.sides import SIDES
 from dashboard import compare, exports, plots, shapes, stream
 from dashboard.auth import Guard, Refused
 from dashboard.campaigns import campaigns
@@ -71,6 +72,7 @@ def make_api(config: "DashboardConfig", guard: Guard, streams: Streams) -> Bluep
     hub, store = config.hub, Store([config.runs])
     every = Runs(hub, store)
     offers = _Offers()
+    telling = threading.Lock()
 
     # -- live ------------------------------------------------------------------------------------------------
 
@@ -170,6 +172,24 @@ def make_api(config: "DashboardConfig", guard: Guard, streams: Streams) -> Bluep
             "rows": compare.figures(every.summary(a), every.summary(b)),
             "differs": compare.differences(every.scenario(a), every.scenario(b)),
         }
+
+    @api.get("/runs/<run>/story")
+    def story(run: str) -> Answer:
+        time_s, direction = _number("time", 0.0), request.args.get("direction", "")
+        if direction not in ("", *SIDES):
+            raise Refused(400, f"direction is {' or '.join(SIDES)}")
+        folder = store.folder(run)
+        if config.tell is None:
+            raise Refused(409, "this dashboard tells no stories")
+        # a run may have to be made again for it
+        if not telling.acquire(blocking=False):
+            raise Refused(503, "another story is being told: ask again in a moment")
+        try:
+            return {"story": config.tell(folder, time_s, direction)}
+        except ControlError as error:
+            raise Refused(409, " ".join(str(error).split())) from None
+        finally:
+            telling.release()
 
     @api.get("/runs/<run>/export/<kind>.<form>")
     def export(run: str, kind: str, form: str) -> Response:

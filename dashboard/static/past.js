@@ -6,6 +6,7 @@ import { RunData } from "./data.js";
 import { el, put } from "./dom.js";
 import { downloads } from "./downloads.js";
 import { moment, scheme, text, times } from "./format.js";
+import { LossStory } from "./story.js";
 import { TimeView } from "./timeview.js";
 
 /** figures of a comparison that stand above the charts */
@@ -36,6 +37,7 @@ export class Past {
     this.texts = root.querySelector("[data-texts]");
     this.tables = root.querySelector("[data-tables]");
     this.charts = new Charts(root.querySelector("[data-part=charts]"), specs, this.time);
+    this.story = new LossStory(this.charts.losses, this.time);
     root.querySelector("[data-directions]").replaceWith(this.charts.directions.node);
   }
 
@@ -74,6 +76,7 @@ export class Past {
     this.texts.replaceChildren(...runs.flatMap(({ slot, detail }) => documents(detail, runs.length > 1 ? slot : "")));
     this.time.set({ zoom: null, end: Math.max(...runs.map(({ data }) => data.end)) });
     this.charts.show(runs);
+    this.story.show(runs);
     this.charts.direct();
   }
 }

@@ -5,7 +5,7 @@ Read first: `made_up_runs.py`, whose runs these are. The page forbids `eval`, so
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any, Protocol
@@ -29,6 +29,8 @@ FLAGS = (
     "--disable-sync",
 )
 TOKEN = "a token of the tests"
+#: as in `DashboardConfig`
+Teller = Callable[[Path, float, str], Mapping[str, Any]]
 expect.set_options(timeout=1000 * PATIENCE_S)
 
 
@@ -43,8 +45,9 @@ class Site(Protocol):
 class Stage:
     """A dashboard on a free port, whose run starter makes up runs; it can be stopped and started again on that port."""
 
-    def __init__(self, runs: Path, *, token_to_read: bool = False) -> None:
+    def __init__(self, runs: Path, *, token_to_read: bool = False, tell: Teller | None = None) -> None:
         self.runs = runs
+        self._tell = tell
         self._token_to_read = token_to_read
         self._port = 0
         self._open = ExitStack()
@@ -59,6 +62,7 @@ class Stage:
             self.runs,
             TOKEN,
             starter=self.made_up,
+            tell=self._tell,
             version="test",
             require_token_to_read=self._token_to_read,
         )

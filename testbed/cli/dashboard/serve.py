@@ -23,6 +23,7 @@ from dashboard.tail import Tail
 from telemetry.influx import Influx, InfluxServer, InfluxSink, InfluxTail, read_token
 from testbed.air_steering import AirSteering
 from testbed.cli.dashboard.run_starter import LiveRunStarter
+from testbed.cli.dashboard.stories import tell
 from testbed.cli.machine import capacity, processors
 from testbed.cli.options import DEMO_SCENARIOS, DEMO_TIER
 from testbed.errors import FadelabError
@@ -99,6 +100,7 @@ def serve_dashboard(
             token=token,
             starter=starter,
             database=database_state,
+            tell=tell,
             hosts=(*LOCAL_HOSTS, bind),
             require_token_to_read=not _is_loopback(bind),
             version=fadelab_version(),
