@@ -8,7 +8,11 @@ from typing import Any
 
 import pytest
 
+from common.sides import SIDES
 from testbed.cli import app
+from testbed.exports.losses import Losses
+from testbed.exports.source import timeline_of
+from testbed.exports.story import Acknowledged, Carried, Crossed, Ended, Replaced, Sent
 from testbed.running import run_once
 from tests.harness.live_runs import Capture, folder_of, refused
 from tests.harness.scenarios import scenario
@@ -55,6 +59,15 @@ class TestInAMachine:
         # without repairs in the link it is TCP that repairs, if anybody
         assert {row["fate_there"] for row in rows if row["lost_in"] == "there"} <= {"by TCP", "open"}
         assert told["acked_bytes"]["there"] < told["acked_bytes"]["here"]
+
+    def test_every_loss_of_it_has_a_story_that_ends(self, run: Path) -> None:
+        summary = json.loads((run / "summary.json").read_text())
+        losses = Losses(timeline_of(run))
+        assert len(losses) == sum(summary["link"][side]["corruption_losses"] for side in SIDES) > 20
+        for number in range(1, len(losses) + 1):
+            events = losses.story(number).events
+            assert isinstance(events[0], Sent | Carried | Crossed)
+            assert any(isinstance(event, Acknowledged | Crossed | Replaced | Ended) for event in events)
 
 
 def test_real_time_has_no_past_to_repeat(tmp_path: Path, capsys: Capture) -> None:
