@@ -197,10 +197,12 @@ export class History {
 
 /** What is unusual about a run, in few words. */
 export function remarks(run) {
+  if (run.live) return "goes on";
   const words = [];
+  // without a result nobody knows whether it was cut short
   if (run.problem) words.push(run.problem);
+  else if (run.finished === false) words.push("cut short");
   if (run.intact === false) words.push("corrupt: what arrived is not what was sent");
-  if (run.finished === false) words.push("cut short");
   if (run.on_time === false) words.push("late: not the channel's figures");
   if (run.controlled) words.push("changed by hand");
   return words.join(", ");

@@ -353,6 +353,24 @@ def test_past_runs_are_filtered_sorted_and_compared(browser: Browser, past: Stag
         expect(rows).to_have_count(2)
 
 
+def test_a_run_that_goes_on_is_not_listed_as_cut_short(browser: Browser, stage: Stage) -> None:
+    stage.play("slacp")
+    [live] = stage.made_up.names
+    for name in (live, "20260102-030405-sample-emulated-slacp-s1"):
+        (keep(stage.runs, name) / "summary.json").unlink()
+    keep(stage.runs, "20260102-030505-sample-emulated-slacp-s1", finished=False)
+    with visit(browser, stage, "#/runs") as page:
+        rows = page.locator("#runs tbody tr").filter(has=page.get_by_label(f"select {live}"))
+        expect(rows.locator(".remarks")).to_have_text("goes on")
+        remarks = page.locator("#runs tbody tr .remarks")
+        expect(remarks).to_have_text(
+            ["goes on", "cut short", "no result: the run failed, was stopped or goes on"], use_inner_text=True
+        )
+        stage.stop()
+        page.reload()
+        expect(rows.locator(".remarks")).to_contain_text("no result")
+
+
 def test_search_finds_words(browser: Browser, past: Stage) -> None:
     with visit(browser, past) as page:
         page.keyboard.press("/")
