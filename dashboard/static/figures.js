@@ -1,4 +1,6 @@
 // The large figures, readable across a room: those of each run, and the ratio of two runs.
+//
+// Rule kept: the figures of a run that has ended are its result, and stand until another run is shown.
 
 import { el, mark, put } from "./dom.js";
 import { digits, quantity, scheme, text, times } from "./format.js";
@@ -39,13 +41,14 @@ export class Figures {
     const now = performance.now();
     if (!force && now - this.#updated < UPDATE_MS) return;
     this.#updated = now;
-    const values = this.#runs.map(({ slot, data }) => ({ slot, ...newest(data) }));
-    this.tiles.goodput.put(values.map(({ slot, goodput }) => [slot, quantity(goodput, "bit/s")]));
-    this.tiles.throughput.put(values.map(({ slot, throughput }) => [slot, quantity(throughput, "bit/s")]));
-    this.tiles.per.put(
-      values.map(({ slot, before, after }) => [slot, { number: `${digits(before)} → ${digits(after)}`, unit: "%" }]),
+    const values = this.#runs.map(({ slot, data }) =>
+      data.info.live ? { slot, note: "", ...newest(data) } : { slot, note: "result", ...result(data) },
     );
-    this.tiles.snr.put(values.map(({ slot, snr }) => [slot, quantity(snr, "dB")]));
+    const fill = (tile, shown) => tile.put(values.map((value) => ({ ...value, ...shown(value) })));
+    fill(this.tiles.goodput, ({ goodput }) => quantity(goodput, "bit/s"));
+    fill(this.tiles.throughput, ({ throughput }) => quantity(throughput, "bit/s"));
+    fill(this.tiles.per, ({ before, after }) => ({ number: `${digits(before)} → ${digits(after)}`, unit: "%" }));
+    fill(this.tiles.snr, ({ snr }) => quantity(snr, "dB"));
     this.tiles.snr.node.hidden = !this.#runs.some(({ data }) => data.info.charts?.includes("snr"));
     this.verdict.hidden = this.#runs.length !== 2;
     if (this.#runs.length !== 2) return;
@@ -63,25 +66,29 @@ class Tile {
     this.node = el("section", { class: "tile" }, el("h3", { title: hint }, title), this.body);
   }
 
-  /** Show [[slot, {number, unit}]]. */
+  /** Show [{slot, number, unit, note}]. */
   put(values) {
     if (this.#lines.length !== values.length) {
       this.#lines = values.map(() => ({
         slot: el("span", { class: "slot" }),
         number: el("span", { class: "number" }),
         unit: el("span", { class: "unit" }),
+        note: el("span", { class: "tile-note" }),
       }));
       this.body.replaceChildren(
-        ...this.#lines.map(({ slot, number, unit }) => el("div", { class: "tile-value" }, slot, number, unit)),
+        ...this.#lines.map(({ slot, number, unit, note }) =>
+          el("div", { class: "tile-value" }, slot, number, unit, note),
+        ),
       );
     }
-    values.forEach(([slot, { number, unit }], index) => {
+    values.forEach(({ slot, number, unit, note }, index) => {
       const line = this.#lines[index];
       put(line.slot, slot);
       mark(line.slot, "data-slot", slot);
       line.slot.hidden = values.length < 2;
       put(line.number, number);
       put(line.unit, unit);
+      put(line.note, note);
     });
   }
 }
@@ -101,6 +108,21 @@ function newest(data) {
   };
 }
 
+/** The figures of a whole run: those of its summary, or without one the means of what was recorded. */
+function result(data) {
+  const link = data.mainLink;
+  const summary = data.info.ended?.summary ?? {};
+  const counted = summary.link?.[link] ?? {};
+  const mean = (chart, label) => data.series(chart, label)?.mean(-Infinity, data.end);
+  return {
+    goodput: summary.goodput_bps ?? carried(data, data.end),
+    throughput: summary.throughput_bps ?? mean("throughput", link),
+    before: percent(counted.per) ?? mean("per", `${link} before`),
+    after: percent(counted.residual_per) ?? mean("per", `${link} after`),
+    snr: mean("snr", `${link} SNR`) ?? null,
+  };
+}
+
 /** The labels of the goodput lines to add: the line of all flows if there is one, else one line per flow. */
 function flows(data) {
   const labels = data.labels("goodput");
@@ -111,19 +133,24 @@ function percent(share) {
   return share === null || share === undefined ? null : 100 * share;
 }
 
-/** The ratio of the mean goodputs of two runs since both began, and a sentence about it. */
+/** The ratio of the mean goodputs of two runs since both began, or of their results, and a sentence about it. */
 function comparison(a, b) {
   const end = Math.min(a.end, b.end);
-  const means = [carried(a, end), carried(b, end)];
-  if (!(end > 3) || !means.every((mean) => mean > 0)) return { ratio: NaN, words: "waiting for both runs" };
+  const over = !a.info.live && !b.info.live;
+  const results = [a, b].map(({ info }) => info.ended?.summary?.goodput_bps);
+  const known = over && results.every(Number.isFinite);
+  const means = known ? results : [carried(a, end), carried(b, end)];
+  if (!(end > 3) || !means.every((mean) => mean > 0))
+    return { ratio: NaN, words: over ? "not both runs have carried anything" : "waiting for both runs" };
   const same = a.info.scheme === b.info.scheme;
   const names = [a, b].map((data, index) => (same ? `run ${"AB"[index]}` : scheme(data.info.scheme)));
   const order = means[0] >= means[1] ? [0, 1] : [1, 0];
   const [most, least] = order.map((index) => means[index]);
   const [more, less] = order.map((index) => names[index]);
+  const span = over ? "in the whole run" : "so far";
   return {
     ratio: most / least,
-    words: `${more} over ${less} so far: ${text(most, "bit/s")} against ${text(least, "bit/s")}`,
+    words: `${more} over ${less} ${span}: ${text(most, "bit/s")} against ${text(least, "bit/s")}`,
   };
 }
 

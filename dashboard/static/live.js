@@ -87,6 +87,8 @@ export class Live {
     this.root.classList.toggle("without-run", !this.#runs.length);
     this.#drawChoosers();
     this.#drawState();
+    // the end of a run comes without new points
+    if (this.time.paused === null) this.figures.update(true);
     this.#tell();
   }
 
@@ -313,17 +315,20 @@ function trouble({ slot, data }) {
   return `${error} ${crowd}`.trim();
 }
 
-/** The runs to show without a choice by the user: the newest live run and its twin, SLACP before its baseline. */
+/** The runs to show without a choice by the user: the newest live run and its twin, SLACP before its baseline.
+ *  A pair stays a pair while one of the two goes on, and what has ended stays until another run begins. */
 function followed(live, shown) {
   const first = live.find((info) => info.live);
-  if (!first) return shown.length ? shown : live.length ? withTwin(live[0], live) : [];
+  if (!first) return shown.length ? shown : live.length ? withTwin(live[0], live, live) : [];
+  const stays = shown.includes(first.name) ? shown : [];
   return withTwin(
     first,
-    live.filter((info) => info.live),
+    live.filter((info) => info.live || stays.includes(info.name)),
+    live,
   );
 }
 
-function withTwin(first, others) {
+function withTwin(first, others, order) {
   const twin = others.find(
     (info) =>
       info.name !== first.name &&
@@ -331,7 +336,7 @@ function withTwin(first, others) {
       info.tier === first.tier &&
       info.seed === first.seed,
   );
-  const runs = twin ? [first, twin] : [first];
+  const runs = order.filter((info) => info === first || info === twin);
   return runs.sort((one, other) => (one.scheme === "none") - (other.scheme === "none")).map(({ name }) => name);
 }
 

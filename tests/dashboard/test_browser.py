@@ -193,6 +193,39 @@ def test_what_ends_is_said(browser: Browser, stage: Stage) -> None:
         expect(page.locator("#live .chart").first).to_be_visible()
 
 
+def test_two_runs_that_end_stay_with_their_result_until_another_begins(browser: Browser, stage: Stage) -> None:
+    stage.play()
+    with visit(browser, stage) as page:
+        wait_for(lambda: page.evaluate("fadelab.latency.length > 20 && fadelab.live.time.end > 4"))
+        runs = {run.info.scheme: run for run in stage.made_up._runs}
+        shown = [runs[scheme].info.name for scheme in ("slacp", "none")]
+        # the newer one first, so that only its twin goes on
+        for scheme in ("slacp", "none"):
+            runs[scheme].controls.stop()
+            wait_for(lambda: runs[scheme].info.name not in stage.made_up.names)  # noqa: B023
+            expect(page.locator(".tile-note").filter(has_text="result")).to_have_count(8 if scheme == "none" else 4)
+            assert [page.locator(f"#run-{slot}").input_value() for slot in "ab"] == shown
+        results = [runs[scheme].summary() for scheme in ("slacp", "none")]
+        goodputs = [result["goodput_bps"] for result in results]
+        figures = page.locator(".tile").first.locator(".number").all_inner_texts()
+        # to three digits
+        assert [float(figure) for figure in figures] == pytest.approx(
+            [goodput / (1e6 if goodput >= 1e6 else 1e3) for goodput in goodputs], rel=0.01
+        )
+        expect(page.locator(".verdict-words")).to_contain_text("SLACP over no repair in the whole run")
+        ratio = page.locator(".verdict .number").inner_text()
+        assert float(ratio.removesuffix(" ×")) == pytest.approx(goodputs[0] / goodputs[1], rel=0.01)
+        losses = page.locator(".tile").nth(2).locator(".number").all_inner_texts()
+        for figure, result in zip(losses, results, strict=True):
+            before, after = (float(share) for share in figure.split(" → "))
+            link = result["link"]["up"]
+            assert (before, after) == pytest.approx((100 * link["per"], 100 * link["residual_per"]), abs=0.006)
+        stage.play("slacp")
+        expect(page.locator("#run-a")).to_have_value(stage.made_up.names[0])
+        expect(page.locator("#run-b")).to_have_value("")
+        expect(page.locator(".tile-note").filter(has_text="result")).to_have_count(0)
+
+
 # -- what it lets people do ------------------------------------------------------------------------------------
 
 

@@ -78,10 +78,12 @@ class MadeUpRun:
         #: counters of each direction, and octets of TCP
         self._links: dict[str, Counter[str]] = {"up": Counter(), "down": Counter()}
         self._acked = 0
+        self._elapsed_s = 0.0
 
     def step(self, time_s: float) -> None:
         """Make one interval's records, ending at `time_s`."""
         time_ns, draw = int(time_s * 1e9), self._random
+        self._elapsed_s = time_s
         for name, value in self.controls.take():
             self.feed.write(ControlRecord(time_ns=time_ns, name=name, value=json.dumps(value)))
         snr_db = float(self.controls.value("snr_db")) + draw.gauss(0, 1)
@@ -99,7 +101,25 @@ class MadeUpRun:
 
     def end(self) -> None:
         self.feed.close()
-        self.feed.ended(None, None)
+        self.feed.ended(self.summary(), None)
+
+    def summary(self) -> dict[str, Any]:
+        """What a run's summary has of this one (docs/runs.md)."""
+        duration_s = max(self._elapsed_s, INTERVAL_S)
+        link = {
+            name: counters
+            | {
+                "per": counters["corruption_losses"] / max(counters["frames"], 1),
+                "residual_per": counters["residual_losses"] / max(counters["packets"], 1),
+            }
+            for name, counters in self._links.items()
+        }
+        return {
+            "duration_s": duration_s,
+            "goodput_bps": 8 * self._acked / duration_s,
+            "throughput_bps": self._links["up"]["frames"] * _FRAME_BITS / duration_s,
+            "link": link,
+        }
 
     def _link(self, time_ns: int, name: str, counters: Counter[str], per: float) -> LinkRecord:
         slacp = bool(self.controls.value("slacp"))
