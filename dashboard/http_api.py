@@ -93,6 +93,7 @@ def make_api(config: "DashboardConfig", guard: Guard, streams: Streams) -> Bluep
             "database": dict(config.database()) if config.database is not None and shown else None,
             "retention_s": RETENTION_S,
             "schemes": {scheme.name: scheme.label or scheme.name for scheme in SCHEMES.values()},
+            "scheme_summaries": {scheme.name: scheme.summary for scheme in SCHEMES.values()},
         }
 
     @api.get("/charts")

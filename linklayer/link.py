@@ -215,7 +215,7 @@ class Scheme:
     queue: Mapping[str, Any] = field(default_factory=dict)
     #: likewise `link.ip_queue_bytes`; None: the scenario's default
     ip_queue_bytes: int | None = None
-    #: the name in texts for people; empty: `name`
+    #: the name in texts for people, of this scheme alone; empty: `name`
     label: str = ""
 
     @property

@@ -77,13 +77,20 @@ export function times(ratio) {
 }
 
 const SCHEMES = {};
+const SUMMARIES = {};
 
-/** Take the labels of link schemes, {name: label}. */
-export function learnSchemes(labels) {
+/** Take the labels of link schemes, {name: label}, and what each does, {name: summary}. */
+export function learnSchemes(labels, summaries) {
   Object.assign(SCHEMES, labels);
+  Object.assign(SUMMARIES, summaries);
 }
 
 /** A link scheme as people say it. */
 export function scheme(name) {
   return SCHEMES[name] ?? name;
+}
+
+/** What a link scheme does, in a line; null where that is not known. */
+export function schemeSummary(name) {
+  return SUMMARIES[name] ?? null;
 }

@@ -3,7 +3,7 @@
 import { get } from "./api.js";
 import { announce } from "./announce.js";
 import { el, mark, put } from "./dom.js";
-import { moment, scheme, text } from "./format.js";
+import { moment, scheme, schemeSummary, text } from "./format.js";
 
 const FILTERS = ["scenario", "tier", "scheme", "tcp"];
 const COLUMNS = [
@@ -143,7 +143,7 @@ export class History {
       ),
       el("td", {}, run.scenario ?? ""),
       el("td", {}, run.tier ?? ""),
-      el("td", {}, run.scheme ? scheme(run.scheme) : ""),
+      el("td", { title: schemeSummary(run.scheme) }, run.scheme ? scheme(run.scheme) : ""),
       el("td", {}, run.tcp ?? ""),
       number(run.seed ?? ""),
       number(text(run.goodput_bps, "bit/s")),

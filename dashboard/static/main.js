@@ -21,7 +21,7 @@ window.fadelab = { latency: [], ready: false };
 
 async function begin() {
   const session = new Session();
-  session.onchange(({ state }) => learnSchemes(state?.schemes));
+  session.onchange(({ state }) => learnSchemes(state?.schemes, state?.scheme_summaries));
   await session.refresh();
   if (session.state?.token_to_read && !session.authorised) return drawGate(session);
   const specs = await get("/api/charts");

@@ -5,7 +5,7 @@ import { Charts } from "./charts.js";
 import { RunData } from "./data.js";
 import { el, put } from "./dom.js";
 import { downloads } from "./downloads.js";
-import { moment, scheme, text, times } from "./format.js";
+import { moment, scheme, schemeSummary, text, times } from "./format.js";
 import { LossStory } from "./story.js";
 import { TimeView } from "./timeview.js";
 
@@ -89,10 +89,11 @@ function loaded(detail, series) {
 
 function heading({ slot, detail }, several) {
   const { info } = detail;
+  const does = schemeSummary(info.scheme);
   const words = [
     info.scenario,
     info.tier,
-    scheme(info.scheme ?? ""),
+    `${scheme(info.scheme ?? "")}${does ? ` (${does})` : ""}`,
     info.tcp,
     info.seed == null ? "" : `seed ${info.seed}`,
   ].filter(Boolean);

@@ -3,7 +3,7 @@
 import { announce } from "./announce.js";
 import { post } from "./api.js";
 import { el, put } from "./dom.js";
-import { scheme } from "./format.js";
+import { scheme, schemeSummary } from "./format.js";
 import { Unlock } from "./unlock.js";
 
 /** side by side by default */
@@ -88,7 +88,8 @@ export class Start {
       ...offer.schemes.flatMap((name) => {
         const input = el("input", { type: "checkbox", id: `scheme-${name}`, value: name });
         input.checked = !compared.length || compared.includes(name);
-        return [input, el("label", { for: input.id }, `${name}${scheme(name) === name ? "" : ` (${scheme(name)})`}`)];
+        const words = `${name}${scheme(name) === name ? "" : ` (${scheme(name)})`}`;
+        return [input, el("label", { for: input.id, title: schemeSummary(name) }, words)];
       }),
     );
   }

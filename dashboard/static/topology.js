@@ -1,7 +1,7 @@
 // The path of a packet: h1, the two stations with the air between them, h2; and how each direction of the link does.
 
 import { el, mark, put, svg } from "./dom.js";
-import { digits, scheme, text } from "./format.js";
+import { digits, scheme, schemeSummary, text } from "./format.js";
 
 const UPDATE_MS = 450;
 /** what a full bar of the queue stands for */
@@ -75,7 +75,9 @@ class Strip {
       "data-state",
       states.some((state) => state.established === false) ? "down" : loss > 0.05 ? "poor" : "good",
     );
-    put(this.scheme, scheme(main?.scheme ?? data.info.scheme ?? ""));
+    const name = main?.scheme ?? data.info.scheme ?? "";
+    put(this.scheme, scheme(name));
+    mark(this.scheme, "title", schemeSummary(name));
     for (const [link, direction] of Object.entries(this.directions)) direction.update(data.links[link]);
   }
 }

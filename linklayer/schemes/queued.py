@@ -24,4 +24,5 @@ SCHEME = replace(
     name="queued",
     summary="packets cross bare, and wait in the IP queue",
     make=lambda options, context: Queued(),
+    label="no repair, flow control",
 )

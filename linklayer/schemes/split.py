@@ -11,6 +11,7 @@ SPLIT: Final = replace(
     name="split",
     summary="the base station splits TCP connections in two, Reno on the wireless side",
     split="reno",
+    label="split TCP",
 )
 SPLIT_SMART: Final = replace(
     SPLIT,
@@ -18,6 +19,7 @@ SPLIT_SMART: Final = replace(
     summary="split, with SMART on the wireless side",
     split="smart",
     filters=(TAGGER,),
+    label="split TCP with SMART",
 )
 
 SCHEME = (SPLIT, SPLIT_SMART)

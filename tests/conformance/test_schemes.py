@@ -47,6 +47,12 @@ def test_a_scheme_has_its_queue_until_a_scenario_says_another(name: str) -> None
     assert model(link={"scheme": name, "queue": "drop-tail"}).link.queue.kind == "drop-tail"
 
 
+@pytest.mark.parametrize("name", SCHEMES)
+def test_a_scheme_is_called_like_no_other(name: str) -> None:
+    called = [other.name for other in SCHEMES.values() if (other.label or other.name) == SCHEMES[name].label]
+    assert called == ([name] if SCHEMES[name].label else [])
+
+
 class BadWeather(ErrorModel):
     """Erases four frames of ten, until it clears up."""
 

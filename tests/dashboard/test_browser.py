@@ -15,6 +15,7 @@ from playwright.sync_api import Browser, Page, Route, expect
 import dashboard
 from dashboard.charts import CHARTS
 from dashboard.hub import RunInfo
+from linklayer.schemes import SCHEMES
 from tests.harness.browser import TOKEN, Stage, pictures, pixels, visit
 from tests.harness.dashboard_runs import keep, records
 from tests.harness.waiting import wait_for
@@ -402,6 +403,19 @@ def test_a_run_that_goes_on_is_not_listed_as_cut_short(browser: Browser, stage: 
         stage.stop()
         page.reload()
         expect(rows.locator(".remarks")).to_contain_text("no result")
+
+
+def test_a_scheme_says_what_it_does(browser: Browser, stage: Stage) -> None:
+    made = sorted(SCHEMES)
+    for second, name in enumerate(made):
+        keep(stage.runs, f"20260102-0304{second:02}-sample-emulated-{name}-s1", scheme=name)
+    with visit(browser, stage, "#/runs?sort=scheme") as page:
+        cells = page.locator("#runs tbody td:nth-child(5)")
+        expect(cells).to_have_text([SCHEMES[name].label or name for name in made])
+        assert [cell.get_attribute("title") for cell in cells.all()] == [SCHEMES[name].summary for name in made]
+        snoop = made.index("snoop")
+        page.locator("#runs tbody a").nth(snoop).click()
+        expect(page.locator("#past .run-line")).to_contain_text(f"Snoop ({SCHEMES['snoop'].summary})")
 
 
 def test_search_finds_words(browser: Browser, past: Stage) -> None:
