@@ -24,7 +24,14 @@ if TYPE_CHECKING:
 FORMATS = {"png": "image/png", "svg": "image/svg+xml", "pdf": "application/pdf"}
 
 _COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
-_STROKES: tuple[Any, ...] = ("-", (0, (4, 1.5)), (0, (1, 1.2)), (0, (5, 1.2, 1, 1.2)))
+_STROKES: tuple[Any, ...] = (
+    "-",
+    (0, (4, 1.5)),
+    (0, (1, 1.2)),
+    (0, (5, 1.2, 1, 1.2)),
+    (0, (2, 2.5)),
+    (0, (5, 1.2, 1, 1.2, 1, 1.2)),
+)
 _STYLE: Any = {
     "font.family": "sans-serif",
     "font.size": 8,

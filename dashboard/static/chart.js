@@ -169,11 +169,11 @@ export class Chart {
       },
       svg(
         "svg",
-        { class: "chip-line", viewBox: "0 0 22 8", "aria-hidden": "true" },
+        { class: "chip-line", viewBox: "0 0 28 8", "aria-hidden": "true" },
         svg("line", {
           x1: 0,
           y1: 4,
-          x2: 22,
+          x2: 28,
           y2: 4,
           stroke: colour,
           "stroke-width": width + 0.4,

@@ -42,7 +42,7 @@ export class Figures {
     if (!force && now - this.#updated < UPDATE_MS) return;
     this.#updated = now;
     const values = this.#runs.map(({ slot, data }) =>
-      data.info.live ? { slot, note: "", ...newest(data) } : { slot, note: "result", ...result(data) },
+      data.info.live ? { slot, ended: false, ...newest(data) } : { slot, ended: true, ...result(data) },
     );
     const fill = (tile, shown) => tile.put(values.map((value) => ({ ...value, ...shown(value) })));
     fill(this.tiles.goodput, ({ goodput }) => quantity(goodput, "bit/s"));
@@ -63,32 +63,31 @@ class Tile {
 
   constructor(title, hint) {
     this.body = el("div", { class: "tile-values" });
-    this.node = el("section", { class: "tile" }, el("h3", { title: hint }, title), this.body);
+    this.note = el("span", { class: "tile-note" });
+    this.node = el("section", { class: "tile" }, el("h3", { title: hint }, title, " ", this.note), this.body);
   }
 
-  /** Show [{slot, number, unit, note}]. */
+  /** Show [{slot, number, unit, ended}]; those of runs that have ended are results. */
   put(values) {
     if (this.#lines.length !== values.length) {
       this.#lines = values.map(() => ({
         slot: el("span", { class: "slot" }),
         number: el("span", { class: "number" }),
         unit: el("span", { class: "unit" }),
-        note: el("span", { class: "tile-note" }),
       }));
       this.body.replaceChildren(
-        ...this.#lines.map(({ slot, number, unit, note }) =>
-          el("div", { class: "tile-value" }, slot, number, unit, note),
-        ),
+        ...this.#lines.map(({ slot, number, unit }) => el("div", { class: "tile-value" }, slot, number, unit)),
       );
     }
-    values.forEach(({ slot, number, unit, note }, index) => {
+    const ended = values.filter((value) => value.ended).map(({ slot }) => slot);
+    put(this.note, ended.length === 0 ? "" : ended.length === values.length ? "result" : `${ended}: result`);
+    values.forEach(({ slot, number, unit }, index) => {
       const line = this.#lines[index];
       put(line.slot, slot);
       mark(line.slot, "data-slot", slot);
       line.slot.hidden = values.length < 2;
       put(line.number, number);
       put(line.unit, unit);
-      put(line.note, note);
     });
   }
 }

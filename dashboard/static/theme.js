@@ -53,14 +53,17 @@ export function boundStyle(style) {
   return { ...style, dash: null, width: style.width / 3 };
 }
 
-/** Lines of run A are cool, those of run B warm; within a run colour and dashes tell series apart. */
+/** Within a run dashes tell lines apart, by themselves up to their number, so that no reader needs the colours. */
+const DASHES = [null, [7, 3], [2, 3], [9, 3, 2, 3], [4, 5], [9, 3, 2, 3, 2, 3]];
+
+/** Lines of run A are cool, those of run B warm. Twice as many lines as there are dashes look different. */
 export function lineStyle(slot, index) {
   const colours = palette();
   const names = slot === "B" ? ["run-b", "run-b2"] : ["run-a", "run-a2"];
-  const dashes = [null, [7, 3], [2, 3], [9, 3, 2, 3]];
+  const round = Math.floor(index / DASHES.length);
   return {
-    colour: colours[names[index % 2]],
-    dash: dashes[(index % 2) + 2 * (Math.floor(index / 2) % 2)],
+    colour: colours[names[(index + round) % 2]],
+    dash: DASHES[index % DASHES.length],
     width: (projector() ? 2.6 : 1.5) + (index === 0 ? 0.4 : 0),
   };
 }

@@ -6,7 +6,7 @@ Every test fails on a complaint of the browser's: a script that fails, a request
 import csv
 import io
 from collections.abc import Iterator
-from itertools import pairwise
+from itertools import combinations, pairwise
 from pathlib import Path
 
 import pytest
@@ -17,6 +17,7 @@ from dashboard.charts import CHARTS
 from dashboard.hub import RunInfo
 from linklayer.schemes import SCHEMES
 from tests.harness.browser import TOKEN, Stage, pictures, pixels, visit
+from tests.harness.colours import apart
 from tests.harness.dashboard_runs import keep, records
 from tests.harness.waiting import wait_for
 
@@ -204,7 +205,7 @@ def test_two_runs_that_end_stay_with_their_result_until_another_begins(browser: 
         for scheme in ("slacp", "none"):
             runs[scheme].controls.stop()
             wait_for(lambda: runs[scheme].info.name not in stage.made_up.names)  # noqa: B023
-            expect(page.locator(".tile-note").filter(has_text="result")).to_have_count(8 if scheme == "none" else 4)
+            expect(page.locator(".tile-note")).to_have_text(["A: result" if scheme == "slacp" else "result"] * 4)
             assert [page.locator(f"#run-{slot}").input_value() for slot in "ab"] == shown
         results = [runs[scheme].summary() for scheme in ("slacp", "none")]
         goodputs = [result["goodput_bps"] for result in results]
@@ -224,7 +225,7 @@ def test_two_runs_that_end_stay_with_their_result_until_another_begins(browser: 
         stage.play("slacp")
         expect(page.locator("#run-a")).to_have_value(stage.made_up.names[0])
         expect(page.locator("#run-b")).to_have_value("")
-        expect(page.locator(".tile-note").filter(has_text="result")).to_have_count(0)
+        expect(page.locator(".tile-note")).to_have_text([""] * 4)
 
 
 # -- what it lets people do ------------------------------------------------------------------------------------
@@ -497,6 +498,45 @@ def test_everything_is_reached_by_keys_in_the_order_it_is_seen(browser: Browser,
         expect(page.get_by_role("dialog", name="Keys")).to_be_visible()
         page.keyboard.press("Escape")
         expect(page.get_by_role("dialog", name="Keys")).to_be_hidden()
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_lines_of_a_chart_are_told_apart_with_any_colour_vision(browser: Browser, past: Stage, scheme: str) -> None:
+    a, b = names(past)[:2]
+    with visit(browser, past, f"#/compare/{a}/{b}", color_scheme=scheme) as page:
+        expect(page.locator("#past .chart").first).to_be_visible()
+        page.get_by_role("button", name="both", exact=True).last.click()
+        shown = page.evaluate(
+            """() => Object.fromEntries([...document.querySelectorAll("#past .chart")].map((chart) => [
+                chart.dataset.chart,
+                [...chart.querySelectorAll(".chip")].map((chip) => {
+                    const line = chip.querySelector("line");
+                    return {
+                        name: chip.getAttribute("aria-label"),
+                        dash: line.getAttribute("stroke-dasharray"),
+                        colour: line.getAttribute("stroke").match(/[0-9.]+/g).slice(0, 3).map(Number),
+                        band: Number(line.getAttribute("stroke-width")) < 1.5,
+                    };
+                }),
+            ]))"""
+        )
+    lines = {key: [line for line in chart if not line["band"]] for key, chart in shown.items()}
+    # in each run: four kinds in each direction, and two flows
+    assert len(lines["repairs"]) == 20
+    # 10 is four times what is just noticeable
+    alike = [
+        (key, one["name"], other["name"])
+        for key, chart in lines.items()
+        for one, other in combinations(chart, 2)
+        if one["dash"] == other["dash"] and apart(one["colour"], other["colour"]) < 10
+    ]
+    assert alike == []
+    arq, fec, rebuilt, eln, tcp = (
+        next(line for line in lines["repairs"] if line["name"] == f"{name} of A")
+        for name in ("up retransmissions", "up FEC frames", "up FEC repairs", "up ELN marks", "bulk-1 TCP retransmits")
+    )
+    assert len({line["dash"] for line in (arq, fec, rebuilt, eln)}) == 4
+    assert (arq["dash"], arq["colour"]) != (tcp["dash"], tcp["colour"])
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])

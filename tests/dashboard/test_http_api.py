@@ -3,6 +3,7 @@
 import io
 import json
 import math
+import re
 import shutil
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -197,6 +198,16 @@ def test_plots(stage: Stage, form: str, magic: bytes) -> None:
     assert answer.status_code == 200
     assert answer.data.startswith(magic)
     assert answer.headers["Content-Disposition"] == f"attachment; filename=past-run-and-other-run.{form}"
+
+
+@pytest.mark.slow
+def test_lines_of_two_runs_in_a_plot_are_told_apart(stage: Stage) -> None:
+    svg = stage.page.client.get("/api/runs/past-run/plot.svg?charts=repairs&b=other-run").text
+    # those of curves have this width, those of the grid another
+    lines = re.findall(r'clip-path="[^"]*" style="fill: none; ([^"]*stroke-width: 1.1)', svg)
+    looks = {(re.findall(r"stroke: #(\w+)", one)[0], *re.findall(r"dasharray: ([\d.,]+)", one)) for one in lines}
+    # in each run a direction's four kinds, and TCP of two flows
+    assert len(looks) == len(lines) == 12
 
 
 @pytest.mark.slow

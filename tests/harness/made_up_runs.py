@@ -107,7 +107,7 @@ class MadeUpRun:
         """What a run's summary has of this one (docs/runs.md)."""
         duration_s = max(self._elapsed_s, INTERVAL_S)
         link = {
-            name: counters
+            name: dict(counters)
             | {
                 "per": counters["corruption_losses"] / max(counters["frames"], 1),
                 "residual_per": counters["residual_losses"] / max(counters["packets"], 1),
