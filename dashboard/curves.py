@@ -93,6 +93,8 @@ class Picture:
     curves: tuple[Curve, ...]
     marks: tuple[Mark, ...]
     notes: tuple[Note, ...]
+    #: the newest state of each direction, as `Curves.links` returns it
+    links: dict[str, dict[str, Any]]
     #: number of sources that a chart leaves out, if any
     hidden: dict[str, int]
     #: files of the run that cannot be read; empty: none
@@ -194,7 +196,7 @@ class Curves:
     def picture(self, problem: str = "") -> Picture:
         """Return all data so far, as a copy."""
         curves = sorted((curve.copy() for curve in self.curves.values()), key=_place)
-        return Picture(tuple(curves), tuple(self.marks()), tuple(self.notes()), self.hidden(), problem)
+        return Picture(tuple(curves), tuple(self.marks()), tuple(self.notes()), self.links(), self.hidden(), problem)
 
     def hidden(self) -> dict[str, int]:
         """Return the number of sources that each chart leaves out, if any."""
@@ -210,7 +212,10 @@ class Curves:
         return [note for note in _after(self._notes, after) if note.t >= since_s]
 
     def links(self) -> dict[str, dict[str, Any]]:
-        """Return the newest state of each direction; `per` and `residual` are ratios, None when unknown."""
+        """Return the newest state of each direction; `per` and `residual` are ratios, None when unknown.
+
+        `losses` are those of each cause since the start of the run, as its summary has them in the end.
+        """
         heard = {key[1][0]: source.latest for key, source in self._sources.items() if key[0] is PhyRecord}
         found = {}
         for (kind, (name, *_)), source in self._sources.items():
@@ -227,6 +232,7 @@ class Curves:
                 "residual": self._share(f"{name} after"),
                 "snr_db": phy.snr_db if isinstance(phy, PhyRecord) else None,
                 "queue_bytes": record.queue_bytes,
+                "losses": {cause: getattr(record, counter) for counter, cause in MARKS},
             }
         return found
 

@@ -160,6 +160,7 @@ def make_api(config: "DashboardConfig", guard: Guard, streams: Streams) -> Bluep
             "series": found,
             "marks": shapes.marks(thin_marks(picture.marks)),
             "notes": shapes.notes(picture.notes),
+            "links": picture.links,
             "hidden": picture.hidden,
             "problem": picture.problem,
         }

@@ -267,7 +267,8 @@ export class Chart {
     const [low, high] = graph.xAxisRange();
     this.#drawBands(context, area, graph);
     drawNotes(context, area, toX, this.#runs, low, high);
-    if (WITH_RUG.includes(this.spec.key)) drawRug(context, area, toX, this.#runs, low, high);
+    if (WITH_RUG.includes(this.spec.key))
+      drawRug(context, area, toX, this.#runs, this.view.direction, low, high);
   }
 
   /** Fill the bands: a lower bound and the upper one behind it. */

@@ -67,8 +67,6 @@ export class RunData {
   charts = new Map();
   /** [{t, cause, link, count}], rising */
   marks = [];
-  /** cause -> losses since this page began to look */
-  losses = new Map();
   /** [{t, name, value}]: what a person changed, rising */
   notes = [];
   links = {};
@@ -144,14 +142,13 @@ export class RunData {
   #forget() {
     this.charts.clear();
     this.#ends.clear();
-    this.losses.clear();
+    this.links = {};
     this.marks.length = this.notes.length = 0;
     this.end = 0;
   }
 
   #takeMarks(marks) {
     const news = this.#news(marks, ({ cause, link }) => `${cause} ${link}`);
-    for (const { cause, count } of news) this.losses.set(cause, (this.losses.get(cause) ?? 0) + count);
     insert(this.marks, news);
     if (this.marks.length > 40_000) this.marks.splice(0, 10_000);
   }

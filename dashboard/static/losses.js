@@ -1,4 +1,7 @@
 // Losses by cause and changes made, on the time axis of the charts: a lane for each, with names and counts in text.
+//
+// Rule kept: counts are those of the run's own counters, so that they are the same after a reload, and in the end those
+// of its summary; marks are of the time shown.
 
 import { el, put, svg } from "./dom.js";
 import { count } from "./format.js";
@@ -13,6 +16,7 @@ export class Losses {
   #size = { width: 0, height: 0 };
   #drawn = "";
   #counted = 0;
+  #timer = 0;
 
   constructor(view) {
     this.view = view;
@@ -72,12 +76,19 @@ export class Losses {
     if (!this.#runs.length || (!force && signature === this.#drawn)) return;
     this.#drawn = signature;
     this.#drawLanes(low, high);
-    const now = performance.now();
-    if (!force && now - this.#counted < COUNT_MS) return;
-    this.#counted = now;
+    const since = performance.now() - this.#counted;
+    if (force || since >= COUNT_MS) this.#count();
+    // the newest counts of a run that ends have no later drawing
+    else this.#timer ||= setTimeout(() => this.#count(), COUNT_MS - since);
+  }
+
+  #count() {
+    clearTimeout(this.#timer);
+    this.#timer = 0;
+    this.#counted = performance.now();
     CAUSES.forEach(({ cause }, index) => {
       const several = this.#runs.length > 1;
-      const texts = this.#runs.map(({ slot, data }) => `${several ? `${slot} ` : ""}${countOf(data, cause)}`);
+      const texts = this.#runs.map(({ slot, data }) => `${several ? `${slot} ` : ""}${countOf(data, cause, this.view.direction)}`);
       put(this.counts[index], texts.join(" · "));
     });
   }
@@ -102,7 +113,8 @@ export class Losses {
       line(context, 0, Math.round(i * lane) + 0.5, width, Math.round(i * lane) + 0.5);
     this.#runs.forEach(({ data }, row) => {
       const size = Math.min(projector() ? 6 : 4.5, part / 2 - 1);
-      drawMarks(context, toX, data, low, high, (index) => index * lane + (row + 0.5) * part, size);
+      const laneY = (index) => index * lane + (row + 0.5) * part;
+      drawMarks(context, toX, data, this.view.direction, low, high, laneY, size);
     });
     this.#drawNotes(context, toX, { low, high, y: CAUSES.length * lane, lane });
     if (this.view.cursor !== null) {
@@ -132,8 +144,13 @@ export class Losses {
   }
 }
 
-function countOf(data, cause) {
-  return count(data.losses.get(cause) ?? 0);
+/** The losses of a cause since the run's start, in the direction shown, or in each. */
+function countOf(data, cause, direction) {
+  const known = (link) => {
+    const found = data.links[link]?.losses?.[cause];
+    return found == null ? "–" : count(found);
+  };
+  return direction === "both" ? `up ${known("up")}, down ${known("down")}` : known(direction);
 }
 
 /** A change in words, with the control's own label and unit where it is known. */

@@ -37,13 +37,13 @@ export function drawShape(context, shape, x, y, size) {
   }
 }
 
-/** Draw marks of one run into lanes; `laneY` gives the height of a cause's lane. */
-export function drawMarks(context, toX, data, low, high, laneY, size) {
+/** Draw one run's marks of a direction of the link, or of both, into lanes; `laneY` gives the height of a cause's lane. */
+export function drawMarks(context, toX, data, direction, low, high, laneY, size) {
   const taken = CAUSES.map(() => -Infinity);
   context.lineWidth = projector() ? 2 : 1.25;
   for (let i = firstFrom(data.marks, low); i < data.marks.length && data.marks[i].t <= high; i++) {
     const index = CAUSES.findIndex(({ cause }) => cause === data.marks[i].cause);
-    if (index < 0) continue;
+    if (index < 0 || (direction !== "both" && data.marks[i].link !== direction)) continue;
     const x = toX(data.marks[i].t);
     // two marks on one pixel are one
     if (x - taken[index] < (CAUSES[index].shape === "tick" ? 1.5 : size * 1.2)) continue;
@@ -54,7 +54,7 @@ export function drawMarks(context, toX, data, low, high, laneY, size) {
 }
 
 /** Losses along the time axis of a chart: a lane for each run, where shapes tell causes apart. */
-export function drawRug(context, area, toX, runs, low, high) {
+export function drawRug(context, area, toX, runs, direction, low, high) {
   context.save();
   clip(context, area);
   const size = projector() ? 3.5 : 2.5;
@@ -62,7 +62,7 @@ export function drawRug(context, area, toX, runs, low, high) {
   context.globalAlpha = 0.65;
   runs.forEach(({ data }, row) => {
     const y = area.y + area.h - (runs.length - row - 0.5) * lane;
-    drawMarks(context, toX, data, low, high, () => y, size);
+    drawMarks(context, toX, data, direction, low, high, () => y, size);
   });
   context.restore();
 }

@@ -5,7 +5,9 @@ Every test fails on a complaint of the browser's: a script that fails, a request
 
 import csv
 import io
+import time
 from collections.abc import Iterator
+from dataclasses import replace
 from itertools import combinations, pairwise
 from pathlib import Path
 
@@ -13,12 +15,15 @@ import pytest
 from playwright.sync_api import Browser, Page, Route, expect
 
 import dashboard
+from common.units import SECOND
 from dashboard.charts import CHARTS
 from dashboard.hub import RunInfo
 from linklayer.schemes import SCHEMES
 from tests.harness.browser import TOKEN, Stage, pictures, pixels, visit
 from tests.harness.colours import apart
-from tests.harness.dashboard_runs import keep, records
+from tests.harness.dashboard_runs import LINK, keep, records
+from tests.harness.live_runs import folder_of, run_all
+from tests.harness.scenarios import scenario
 from tests.harness.waiting import wait_for
 
 pytestmark = pytest.mark.patient
@@ -39,9 +44,9 @@ def stage(tmp_path: Path) -> Iterator[Stage]:
 @pytest.fixture
 def past(stage: Stage) -> Stage:
     made = [("304", "sample", "slacp", 1.8e6), ("305", "sample", "none", 0.9e6), ("306", "other", "slacp", 1e6)]
-    for minute, scenario, scheme, goodput_bps in made:
-        name = f"20260102-0{minute}05-{scenario}-emulated-{scheme}-s1"
-        keep(stage.runs, name, records(1, 8.0), scenario=scenario, scheme=scheme, goodput_bps=goodput_bps)
+    for minute, made_for, scheme, goodput_bps in made:
+        name = f"20260102-0{minute}05-{made_for}-emulated-{scheme}-s1"
+        keep(stage.runs, name, records(1, 8.0), scenario=made_for, scheme=scheme, goodput_bps=goodput_bps)
     return stage
 
 
@@ -193,6 +198,57 @@ def test_what_ends_is_said(browser: Browser, stage: Stage) -> None:
         expect(page.locator("#connection")).to_contain_text("ended")
         expect(page.locator("#announcer")).to_contain_text("has ended")
         expect(page.locator("#live .chart").first).to_be_visible()
+
+
+def test_losses_are_counted_by_direction_and_from_the_start_of_the_run(browser: Browser, stage: Stage) -> None:
+    run = stage.hub.open(RunInfo("long", "a long run", "sample", "slacp", "emulated", "cubic", 1, radio=False))
+    run.begin(time.time_ns() - 400 * SECOND)
+    # longer than the history that a page gets, and with losses in its first record
+    for second in range(400):
+        for link, each in (("up", 3), ("down", 1)):
+            lost = each * (second + 1) if link == "up" else min(second + 1, 350)
+            given_up = second // 100 if link == "up" else None
+            one = replace(LINK, time_ns=second * SECOND, link=link, congestion_losses=each)
+            run.write(replace(one, corruption_losses=lost, residual_losses=given_up))
+    expected = {
+        "up": ["1,200", "3", "3"],
+        "down": ["350", "–", "1"],
+        "both": ["up 1,200, down 350", "up 3, down –", "up 3, down 1"],
+    }
+    with visit(browser, stage) as page:
+        for again in range(2):
+            for direction, words in expected.items():
+                page.get_by_role("button", name=direction, exact=True).first.click()
+                expect(page.locator("#live .losses-count")).to_have_text(words)
+                # in the time shown, no frame down was lost: pixels of the ticks are more red than green
+                ticks = page.evaluate(
+                    """() => {
+                        const canvas = document.querySelector("#live .losses-plot canvas");
+                        const copy = new OffscreenCanvas(canvas.width, canvas.height / 4).getContext("2d");
+                        copy.drawImage(canvas, 0, 0);
+                        const { data } = copy.getImageData(0, 0, canvas.width, canvas.height / 4);
+                        return data.filter((_, i) => i % 4 === 0 && data[i] > data[i + 1] + 30).length;
+                    }"""
+                )
+                assert (ticks > 0) == (direction != "down")
+            if not again:
+                page.reload()
+                expect(page.locator("html[data-ready]")).to_be_visible()
+
+
+@pytest.mark.slow
+def test_losses_of_a_past_run_are_those_of_its_summary(browser: Browser, stage: Stage) -> None:
+    work = [{"kind": "bulk", "duration_s": 8, "drain_s": 1}, {"kind": "bulk", "duration_s": 8, "direction": "down"}]
+    lossy = {"tier": "model", "channel": {"per": 0.05, "rate_bps": 2_000_000, "delay_ms": 25}, "workloads": work}
+    for scheme in ("slacp", "none", "snoop"):
+        [summary] = run_all([scenario(link={"scheme": scheme, "ip_queue_bytes": 12_000}, **lossy)], stage.runs)
+        with visit(browser, stage, f"#/run/{folder_of(summary).name}") as page:
+            for direction in ("up", "down"):
+                page.locator("#past").get_by_role("button", name=direction, exact=True).click()
+                link = summary.link[direction]
+                counts = (link.corruption_losses, link.residual_losses, link.congestion_losses)
+                assert link.corruption_losses > 20
+                expect(page.locator("#past .losses-count")).to_have_text([str(count) for count in counts])
 
 
 def test_two_runs_that_end_stay_with_their_result_until_another_begins(browser: Browser, stage: Stage) -> None:

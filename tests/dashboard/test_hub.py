@@ -145,6 +145,7 @@ def test_links_tell_the_newest_state(hub: Hub, feed: Feed) -> None:
             "residual": 0.0,
             "snr_db": None,
             "queue_bytes": 7,
+            "losses": {"corruption": 2, "given up": 0, "congestion": 0},
         }
 
 
