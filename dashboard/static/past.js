@@ -32,6 +32,7 @@ export class Past {
     this.time = new TimeView();
     this.title = root.querySelector("h1");
     this.problem = root.querySelector("[data-problem]");
+    this.parts = root.querySelector("[data-run]");
     this.facts = root.querySelector("[data-facts]");
     this.takeaway = root.querySelector("[data-takeaway]");
     this.texts = root.querySelector("[data-texts]");
@@ -47,6 +48,7 @@ export class Past {
     put(this.problem, "");
     put(this.title, names.length === 2 ? "Two runs side by side" : "Run");
     try {
+      if (!names.length || names.includes("")) throw new Error("the address names no run");
       const paths = names.flatMap((name) => [get(runPath(name)), get(runPath(name, "series"))]);
       const [details, comparison] = await Promise.all([
         Promise.all(paths),
@@ -61,13 +63,15 @@ export class Past {
       this.#draw(runs, comparison);
     } catch (error) {
       if (asked !== this.#asked) return;
-      for (const node of [this.facts, this.tables, this.takeaway, this.texts]) node.replaceChildren();
+      // nothing of another run stays beside the message
+      this.parts.hidden = true;
       this.charts.show([]);
       put(this.problem, error.message);
     }
   }
 
   #draw(runs, comparison) {
+    this.parts.hidden = false;
     this.facts.replaceChildren(...(comparison ? contrasted(runs, comparison) : summarised(runs[0])));
     this.tables.replaceChildren(...(comparison ? compared(comparison) : []));
     this.takeaway.replaceChildren(
@@ -156,7 +160,7 @@ function compared({ rows, differs }) {
       el("th", { scope: "row" }, name),
       number(shown(a, unit)),
       number(shown(b, unit)),
-      number(ratio == null ? "–" : times(ratio)),
+      el("td", { class: "number ratio" }, ratio == null ? "–" : times(ratio)),
     );
   const difference = ({ key, a, b }) =>
     el("tr", {}, el("th", { scope: "row" }, el("code", {}, key)), number(plain(a)), number(plain(b)));
@@ -168,13 +172,15 @@ function compared({ rows, differs }) {
 }
 
 function sheet(caption, heads, rows) {
-  return el(
+  const table = el(
     "table",
     { class: "sheet" },
     el("caption", {}, caption),
     el("thead", {}, el("tr", {}, heads)),
     el("tbody", {}, rows),
   );
+  // wider than a phone it scrolls by itself, by keys too
+  return el("div", { class: "scroll", role: "region", tabindex: "0", "aria-label": caption }, table);
 }
 
 function documents(detail, slot) {

@@ -5,6 +5,7 @@ Every test fails on a complaint of the browser's: a script that fails, a request
 
 import csv
 import io
+import re
 import time
 from collections.abc import Iterator
 from dataclasses import replace
@@ -103,10 +104,16 @@ def test_a_theme_can_be_chosen_and_stays(browser: Browser, stage: Stage) -> None
 @pytest.mark.parametrize("width", [390, 1280])
 def test_nothing_sticks_out_sideways(browser: Browser, past: Stage, width: int) -> None:
     past.play()
-    with visit(browser, past, viewport={"width": width, "height": 844}) as page:
+    with visit(browser, past, viewport={"width": width, "height": 844}, expect="status of 404") as page:
         wait_for(lambda: page.evaluate("fadelab.latency.length > 3"))
-        for address in ("#/", "#/runs", f"#/run/{names(past)[0]}"):
+        a, b, _ = names(past)
+        addresses = ("#/", "#/runs", f"#/run/{a}", f"#/compare/{a}/{b}", "#/run/nonsense", "#/campaigns")
+        for address in addresses:
             page.evaluate("address => { location.hash = address; }", address)
+            page.wait_for_timeout(200)
+            for directions in page.get_by_role("button", name="both", exact=True).all():
+                if directions.is_visible():
+                    directions.click()
             page.wait_for_timeout(200)
             assert page.evaluate("document.documentElement.scrollWidth") <= width, address
 
@@ -501,11 +508,21 @@ def test_what_is_seen_can_be_taken_away(browser: Browser, past: Stage) -> None:
         assert parquet.value.path().read_bytes().startswith(b"PAR1")
 
 
-def test_an_unknown_run_is_one_line(browser: Browser, stage: Stage) -> None:
-    with visit(browser, stage, "#/run/no-such-run", expect="status of 404") as page:
+def test_an_unknown_run_is_one_line_and_shows_nothing_of_another_one(browser: Browser, past: Stage) -> None:
+    a, b, _ = names(past)
+    with visit(browser, past, f"#/compare/{a}/{b}", expect="status of 404") as page:
         problem = page.locator("[data-problem]")
-        expect(problem).not_to_be_empty()
-        assert "\n" not in problem.inner_text()
+        for address, words in {
+            "#/run/nonsense": "there is no run of this name",
+            f"#/compare/{a}/nonsense": "there is no run of this name",
+            "#/run/": "the address names no run",
+        }.items():
+            expect(page.locator("#past .losses-count").first).to_be_visible()
+            page.evaluate("address => { location.hash = address; }", address)
+            expect(problem).to_have_text(words)
+            heading = "Two runs side by side" if "compare" in address else "Run"
+            expect(page.locator("#past")).to_have_text(re.compile(rf"^\s*{heading}\s*{words}\s*$"), use_inner_text=True)
+            page.go_back()
 
 
 # -- who can use it --------------------------------------------------------------------------------------------
