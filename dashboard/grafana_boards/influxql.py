@@ -6,6 +6,9 @@ Rules
 - A rate is the rises from record to record in an interval, over the times between these records: so it is the mean of
   the records' rates, each weighted by its time. The rise of a counter's last value from interval to interval would sag
   in the one that is not over yet, and a plain mean would count a record that came soon after another like any other.
+  Figures that are rates in the records (`*_bps`) are weighted by these times, too. Where the records of an interval
+  cover less than `SHORT_MS` there is none: the last record of a run comes a millisecond after the one before it, and
+  a packet in this time is many times what the link can carry.
 - A share or a ratio is that of all records in an interval, each weighted by its counts, and has no value where they
   count fewer than `FEW`: one packet of two is no loss of 50 %, and would flatten the scale for all others.
 - An interval without a record is null, so that lines break and bars end where the run does.
@@ -15,7 +18,7 @@ Rules
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
-from dashboard.charts import Figure, Line, Percentile, Rate, Ratio, Share, TotalRate, Value
+from dashboard.charts import WINDOW_S, Figure, Line, Percentile, Rate, Ratio, Share, TotalRate, Value
 from telemetry.records import DatabaseRecord, RunRecord
 
 #: the data source's uid, by which boards know it
@@ -23,6 +26,8 @@ DATASOURCE = "fadelab-influxdb"
 
 #: of how many frames or packets there is a share at the least
 FEW = 10
+#: over how long there is a rate at the least: half a window of the page (`charts.WINDOW_S`)
+SHORT_MS = round(500 * WINDOW_S)
 
 _RUN = '"run" =~ /^${run:regex}$/'
 _BOTH = f'({_RUN} OR "run" =~ /^${{other:regex}}$/)'
@@ -84,8 +89,21 @@ def query(line: Line, scope: Scope, factor: float = 1.0) -> str:
 
 
 def _value(figure: Value, record: type[DatabaseRecord], scope: Scope, factor: float) -> str:
+    # by its name a rate over the time since the record before (telemetry/records.py)
+    if figure.field.endswith("_bps"):
+        return _mean_of_rates(figure, record, scope, factor)
     reduce = "last" if figure.newest else "mean"
     return _plain(f'{reduce}("{figure.field}"){_times(figure.factor * factor)}', record, scope)
+
+
+def _mean_of_rates(figure: Value, record: type[DatabaseRecord], scope: Scope, factor: float) -> str:
+    by = scope.by(record.tags)
+    # a function that needs the record before cannot stand beside a plain field: the rises of a sum are the field again
+    sums = f'SELECT cumulative_sum("{figure.field}") AS "total" FROM "{record.measurement}"'
+    sums += f" WHERE {scope.conditions()} GROUP BY {by}"
+    each = f'SELECT difference("total") AS "value", elapsed("total", 1ms) AS "span" FROM ({sums}) GROUP BY {by}'
+    weighted = f'SELECT "value" * "span" AS "part", "span" AS "whole" FROM ({each}) GROUP BY {by}'
+    return _quotient(weighted, record, scope, figure.factor * factor, SHORT_MS)
 
 
 def _percentile(figure: Percentile, record: type[DatabaseRecord], scope: Scope, factor: float) -> str:
@@ -93,13 +111,13 @@ def _percentile(figure: Percentile, record: type[DatabaseRecord], scope: Scope, 
 
 
 def _rate(figure: Rate, record: type[DatabaseRecord], scope: Scope, factor: float) -> str:
-    return f"SELECT {_mean_rate(figure, factor)} FROM ({_rises(figure, record, scope)}){scope.group(record.tags)}"
+    return _quotient(_rises(figure, record, scope), record, scope, 1000 * figure.factor * factor, SHORT_MS)
 
 
 def _total_rate(figure: TotalRate, record: type[DatabaseRecord], scope: Scope, factor: float) -> str:
     rises = _rises(figure, record, scope)
-    means = f'SELECT {_mean_rate(figure, factor)} AS "one" FROM ({rises}){scope.group(record.tags)}'
-    return f'SELECT sum("one") FROM ({means}){scope.group(())}'
+    each = _quotient(rises, record, scope, 1000 * figure.factor * factor, SHORT_MS, name="one")
+    return f'SELECT sum("one") FROM ({each}){scope.group(())}'
 
 
 def _share(figure: Share, record: type[DatabaseRecord], scope: Scope, factor: float) -> str:
@@ -113,11 +131,20 @@ def _ratio(figure: Ratio, record: type[DatabaseRecord], scope: Scope, factor: fl
         for counter, name in ((figure.counter, "part"), (figure.of, "whole"))
     )
     records = f'SELECT {rises} FROM "{record.measurement}" WHERE {scope.conditions()} GROUP BY {by}'
+    return _quotient(records, record, scope, factor, FEW)
+
+
+def _quotient(
+    records: str, record: type[DatabaseRecord], scope: Scope, factor: float, least: int, name: str = ""
+) -> str:
+    """The sum of "part" over that of "whole", times `factor`, where the latter is `least` or more."""
+    by = scope.by(record.tags)
     sums = f'SELECT sum("part") AS "part", sum("whole") AS "whole" FROM ({records}){scope.group(record.tags)}'
     # by a float first: in a subquery, InfluxDB 1.6 takes the quotient of two integers for one, and cuts it off
-    share = f'{factor:.1f} * "part" / "whole"'
-    shares = f'SELECT {share} AS "share" FROM ({sums}) WHERE "whole" >= {FEW} GROUP BY {by}'
-    return f'SELECT last("share") FROM ({shares}){scope.group(record.tags)}'
+    share = f'{_float(factor)} * "part" / "whole"'
+    shares = f'SELECT {share} AS "share" FROM ({sums}) WHERE "whole" >= {least} GROUP BY {by}'
+    named = f' AS "{name}"' if name else ""
+    return f'SELECT last("share"){named} FROM ({shares}){scope.group(record.tags)}'
 
 
 _COMPILERS: dict[type[Figure], Callable[..., str]] = {
@@ -167,17 +194,18 @@ def tag_values(measurement: str, tag: str, *, of_run: bool = True) -> str:
 def _rises(figure: Rate | TotalRate, record: type[DatabaseRecord], scope: Scope) -> str:
     by = scope.by(record.tags)
     counter = figure.counter
-    rises = f'non_negative_difference("{counter}") AS "rise", elapsed("{counter}", 1ms) AS "span"'
+    rises = f'non_negative_difference("{counter}") AS "part", elapsed("{counter}", 1ms) AS "whole"'
     return f'SELECT {rises} FROM "{record.measurement}" WHERE {scope.conditions()} GROUP BY {by}'
-
-
-def _mean_rate(figure: Rate | TotalRate, factor: float) -> str:
-    # by a float first, as below
-    return f'{1000 * figure.factor * factor:.4f} * sum("rise") / sum("span")'
 
 
 def _plain(column: str, record: type[DatabaseRecord], scope: Scope) -> str:
     return f'SELECT {column} FROM "{record.measurement}" WHERE {scope.conditions()}{scope.per_value(record.tags)}'
+
+
+def _float(factor: float) -> str:
+    """A factor as InfluxQL reads it: a float, without an exponent."""
+    text = f"{factor:.9f}".rstrip("0")
+    return f"{text}0" if text.endswith(".") else text
 
 
 def _times(factor: float) -> str:

@@ -47,7 +47,17 @@ EPOCH_NS = 1_790_000_000 * SECOND
 RUN = "20260921-a.b-s1"
 
 #: what InfluxQL of 1.6, 2 and 3 have in common of functions (InfluxData's references of InfluxQL)
-FUNCTIONS = {"mean", "last", "max", "sum", "percentile", "elapsed", "non_negative_difference"}
+FUNCTIONS = {
+    "cumulative_sum",
+    "difference",
+    "elapsed",
+    "last",
+    "max",
+    "mean",
+    "non_negative_difference",
+    "percentile",
+    "sum",
+}
 
 
 # -- the files -----------------------------------------------------------------------------------------------
@@ -269,7 +279,7 @@ def test_annotations_say_what_happened(name: str, filled: Filled) -> None:
 
 
 def test_every_name_in_a_query_is_in_the_database(filled: Filled) -> None:
-    known = {"part", "whole", "one", "rise", "span", "most", "share", "goodput"}
+    known = {"part", "whole", "one", "span", "most", "share", "goodput", "total", "value"}
     for record in DATABASE_TYPES:
         known |= {record.measurement, "run", "tier", "scenario", *record.tags}
     for series in filled.influx.query("SHOW FIELD KEYS"):
@@ -328,6 +338,46 @@ def test_a_rate_shown_live_is_that_of_the_records(now_ms: int, filled: Filled) -
     moment = live[1] - 3000, live[1] - 1000
     [[goodput]] = known(filled.rows(headline["targets"][0]["query"], BOARDS["overview"], "1s", moment))
     assert goodput == pytest.approx(3.2, rel=0.05)
+
+
+def test_no_rate_is_more_than_the_link_can_carry(influx: Influx, tmp_path: Path) -> None:
+    """The last record of a run comes 1.3 ms after the one before, with a packet in between: 9 Mbit/s."""
+
+    def records() -> Iterator[Record]:
+        for tick in range(1, 62):
+            at, more = (tick * SECOND // 10, 0) if tick < 61 else (6 * SECOND + 1_300_000, 1448)
+            ticks = min(tick, 60)
+            counts = {"packets": 18 * ticks + (more > 0), "frames": 20 * ticks + (more > 0)}
+            bps = 9e6 if more else 2e6
+            for link in ("up", "down"):
+                yield recorded(LinkRecord, time_ns=at, link=link, throughput_bps=bps, goodput_bps=0.8 * bps, **counts)
+            acked = {"bytes_acked": 20_000 * ticks + more, "retransmits": ticks + (more > 0)}
+            yield recorded(TcpRecord, time_ns=at, host="h1", flow="bulk", **acked)
+            yield recorded(FlowRecord, time_ns=at, host="h2", flow="bulk", bytes_received=acked["bytes_acked"])
+
+    last = keep(influx, "last", 1_790_004_000 * SECOND, records(), tmp_path)
+    chosen = {"run": ["last"], "flow": ["bulk"]}
+    rates = {
+        ("tcp", "Goodput", 0): 1.6,
+        ("tcp", "Goodput", 1): 1.6,
+        ("tcp", "Acknowledged", 0): 1.6,
+        ("tcp", "Retransmitted by TCP", 0): 10,
+        ("link", "Throughput, up", 0): 2,
+        ("link", "Goodput of the link, down", 0): 1.6,
+        ("link", "Frames sent, up", 0): 200,
+        ("link", "Packets sent, refused and marked, down", 0): 180,
+    }
+    for (board, title, number), rate in rates.items():
+        query = query_of(board, title, number)
+        for interval in ("1s", "2s"):
+            [found] = known(
+                [
+                    ({}, [row[1] for row in each.values])
+                    for each in influx.query(last.interpolate(query, chosen, interval))
+                ]
+            )
+            assert found == pytest.approx([rate] * len(found)), (title, interval)
+            assert len(found) >= 3
 
 
 def test_a_ratio_weighs_each_record_by_its_counts(influx: Influx, tmp_path: Path) -> None:
