@@ -126,9 +126,10 @@ def _share(figure: Share, record: type[DatabaseRecord], scope: Scope, factor: fl
 
 def _ratio(figure: Ratio, record: type[DatabaseRecord], scope: Scope, factor: float) -> str:
     by = scope.by(record.tags)
+    # counters begin with the run: of a whole run they are their own rises, the first record's among them
+    rise = "max" if scope.per == "run" else "non_negative_difference"
     rises = ", ".join(
-        f'non_negative_difference("{counter}") AS "{name}"'
-        for counter, name in ((figure.counter, "part"), (figure.of, "whole"))
+        f'{rise}("{counter}") AS "{name}"' for counter, name in ((figure.counter, "part"), (figure.of, "whole"))
     )
     records = f'SELECT {rises} FROM "{record.measurement}" WHERE {scope.conditions()} GROUP BY {by}'
     return _quotient(records, record, scope, factor, FEW)

@@ -3,18 +3,20 @@
 Rules
 - A panel has one direction of the link or none; up and down stand side by side, their main lines in different colours.
 - Units are written out and never scaled: Grafana would make 750 mB of three quarters of a byte. Decimals are set.
-- Legends are tables on the right, where all rows have room.
+- Legends are tables on the right, where all rows have room. Means in them are of figures of which each second counts
+  alike; shares and ratios have a row of their own, which weighs by their counts.
 - A figure of the moment is the mean of `HEADLINE`, up to `LAG` ago, when all records have arrived; where a person has
   chosen a time range of its own, it is that of the range.
 - A value that is missing is grey and says so.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from string import ascii_lowercase, ascii_uppercase
 from typing import Any
 
 from common.sides import SIDES, Side
-from dashboard.charts import ALL, Chart, Line
+from dashboard.charts import ALL, Chart, Line, Ratio, Share
 from dashboard.grafana_boards.influxql import DATASOURCE, RUN, Scope, query
 
 Panel = dict[str, Any]
@@ -106,12 +108,25 @@ def _chart(
         name = line.suffix or chart.title.lower()
         alias = _alias(line, name, scope)
         targets.append(target(_REFS[number], query(line, scope, factor), alias))
+        colour = _COLOURS.get(line.suffix, _MAIN[direction]) if direction is not None else ""
         if direction is not None and not scope.tags:
-            colour = _COLOURS.get(line.suffix, _MAIN[direction])
             bounds = _band(lines, number) if line.band else {}
             overrides.append(_override("byName", name, color={"mode": "fixed", "fixedColor": colour}, **bounds))
         elif line.suffix and number:
             overrides.append(_override("byRegexp", f"/ {line.suffix}$/", **{"custom.lineStyle": _DASHES}))
+    counted = [line for line in lines if isinstance(line.figure, Ratio | Share)]
+    for ref, line in zip(_REFS[len(lines) :], counted, strict=False):
+        # a legend's own mean gives a second with ten packets the weight of one with a thousand
+        name = f"{line.suffix or chart.title.lower()}{_OVERALL}"
+        alias = _alias(replace(line, suffix=name), name, scope)
+        targets.append(target(ref, query(line, scope.over("range"), factor), alias))
+        if direction is not None and not scope.tags:
+            colour = _COLOURS.get(line.suffix, _MAIN[direction])
+            overrides.append(_override("byName", name, color={"mode": "fixed", "fixedColor": colour}, **_UNSEEN))
+        else:
+            overrides.append(_override("byRegexp", f"/{_OVERALL}$/", **_UNSEEN))
+    # rows of a legend for two series of each query, and its head
+    height = max(height, -(-((2 * len(targets) + 1) * _LEGEND_ROW_PX + _HEAD_PX) // _GRID_PX))
     custom = {
         "drawStyle": "line",
         "lineInterpolation": "linear",
@@ -135,7 +150,7 @@ def _chart(
             "showLegend": True,
             "displayMode": "table",
             "placement": "right",
-            "calcs": ["lastNotNull", "mean"],
+            "calcs": ["lastNotNull"] if counted else ["lastNotNull", "mean"],
         },
         "tooltip": {"mode": "multi", "sort": "none"},
     }
@@ -149,6 +164,11 @@ def _band(lines: Sequence[Line], number: int) -> dict[str, Any]:
     return thin | ({"custom.fillBelowTo": lower.suffix, "custom.fillOpacity": 20} if lower.band else {})
 
 
+#: behind the name of the share or ratio of all that the time range has, which stands in the legend alone
+_OVERALL = ", overall"
+_UNSEEN = {"custom.lineWidth": 0, "custom.showPoints": "never"}
+#: pixels of a row of Grafana's grid, a panel's head and a row of a legend
+_GRID_PX, _HEAD_PX, _LEGEND_ROW_PX = 38, 40, 28
 _DASHES = {"fill": "dash", "dash": [8, 6]}
 
 

@@ -1,5 +1,6 @@
 """Grafana's boards on a real run: what a finished run has recorded fills every panel."""
 
+import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 from itertools import pairwise
@@ -10,6 +11,7 @@ from typing import Any
 import pytest
 
 from dashboard.charts import ALL as CHARTS
+from dashboard.grafana_boards.influxql import FEW
 from telemetry.parquet import read_records
 from telemetry.records import RECORD_TYPES, BeliefRecord
 from tests.harness.grafana import BOARDS, SECOND, Filled, asking, database, keep
@@ -80,6 +82,56 @@ def test_goodput_is_never_above_what_is_on_the_air(tmp_path: Path) -> None:
             moments.append((useful, sent))
     assert len(moments) >= 150
     assert all(0 < useful < sent for useful, sent in moments), moments
+
+
+@pytest.mark.parametrize("scheme", ["none", "slacp"])
+def test_losses_are_those_of_the_summary(scheme: str, tmp_path: Path) -> None:
+    work = [{"kind": "bulk", "duration_s": 40, "drain_s": 1}]
+    channel = {"rate_bps": 2_000_000, "delay_ms": 25, "per": 0.05}
+    changes = {"tier": "model", "link": {"scheme": scheme}, "channel": channel, "workloads": work}
+    shown: dict[str, float] = {}
+    with recorded_run(tmp_path, **changes) as run:
+        for board, title in (
+            ("overview", "Errors before and after repair, up"),
+            ("overview", "Errors before and after repair, down"),
+            ("overview", "Lost before repair"),
+            ("overview", "Lost after repair"),
+            ("compare", "Loss before repair"),
+            ("compare", "Loss after repair"),
+        ):
+            [panel] = [panel for panel in asking(BOARDS[board]) if panel["title"] == title]
+            for target in panel["targets"]:
+                rows = run.rows(target["query"], BOARDS[board])
+                for tags, values in rows if "GROUP BY time" not in target["query"] else ():
+                    shown[f"{title}: {target['alias']} {tags['link']}"] = values[0]
+    [folder] = (tmp_path / "runs").iterdir()
+    links = json.loads((folder / "summary.json").read_text())["link"]
+    expected = {}
+    for direction, link in links.items():
+        before, after = 100 * link["per"], 100 * link["residual_losses"] / link["packets"]
+        expected |= {
+            f"Errors before and after repair, {direction}: before, overall {direction}": before,
+            f"Errors before and after repair, {direction}: after, overall {direction}": after,
+            f"Lost before repair: $tag_link {direction}": before,
+            f"Lost after repair: $tag_link {direction}": after,
+            f"Loss before repair: $tag_run $tag_link {direction}": before,
+            f"Loss after repair: $tag_run $tag_link {direction}": after,
+        }
+    assert shown == pytest.approx(expected, rel=0.02)
+    assert {name: shown[name] for name in shown if name.startswith("Loss ")} == pytest.approx(
+        {name: expected[name] for name in shown if name.startswith("Loss ")}, rel=1e-6
+    )
+    for name, board in BOARDS.items():
+        for panel in asking(board):
+            shares = any(
+                '"part" / "whole"' in target["query"]
+                and "GROUP BY time" in target["query"]
+                and f">= {FEW} " in target["query"]
+                for target in panel["targets"]
+            )
+            if panel["type"] == "timeseries" and shares:
+                # of seconds that count alike
+                assert "mean" not in panel["options"]["legend"]["calcs"], (name, panel["title"])
 
 
 def test_a_link_that_tunes_itself_fills_the_panels_of_beliefs(tmp_path: Path) -> None:
