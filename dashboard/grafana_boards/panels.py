@@ -2,7 +2,8 @@
 
 Rules
 - A panel has one direction of the link or none; up and down stand side by side, their main lines in different colours.
-- Units are written out and never scaled: Grafana would make 750 mB of three quarters of a byte. Decimals are set.
+- Units are written out and never scaled: Grafana would make 750 mB of three quarters of a byte. Decimals of
+  figures are set; those of an axis follow its steps.
 - Legends are tables on the right, where all rows have room. Means in them are of figures of which each second counts
   alike; shares and ratios have a row of their own, which weighs by their counts.
 - A figure of the moment is the mean of `HEADLINE`, up to `LAG` ago, when all records have arrived; where a person has
@@ -38,6 +39,9 @@ _UNITS: Mapping[str, tuple[str, float, int]] = {
     "timeouts": ("suffix:timeouts", 1.0, 0),
 }
 
+#: likewise by the chart
+_UNITS_OF: Mapping[str, tuple[str, float, int]] = {"memory": ("suffix:MB", 1e-6, 0)}
+
 #: the names of a panel's queries in Grafana
 _REFS = ascii_uppercase
 
@@ -47,7 +51,7 @@ _COLOURS = {
     "retransmissions": "orange",
     "FEC frames": "yellow",
     "FEC repairs": "green",
-    "ELN marks": "dark-yellow",
+    "ELN marks": "text",
     "recovered": "green",
     "lost": "red",
     "congestion": "red",
@@ -59,15 +63,20 @@ _COLOURS = {
     "rounds": "orange",
     "planned": "green",
     "missed": "red",
+    "gain": "orange",
+    "backoff": "orange",
+    "deferrals": "orange",
+    "collisions": "red",
+    "collisions heard": "yellow",
 }
-#: of states that are names
+#: of states that are names; red is for what is wrong
 _STATE_COLOURS = (
     "blue",
     "orange",
     "green",
     "purple",
     "yellow",
-    "red",
+    "dark-purple",
     "super-light-blue",
     "dark-green",
     "light-orange",
@@ -102,7 +111,7 @@ def charts(*keys: str, scope: Scope = RUN, height: int = 8) -> Iterator[Panel]:
 def _chart(
     title: str, chart: Chart, lines: Sequence[Line], scope: Scope, height: int, direction: Side | None = None
 ) -> Panel:
-    unit, factor, decimals = _unit(chart.unit)
+    unit, factor, _ = _UNITS_OF.get(chart.name) or _unit(chart.unit)
     targets, overrides = [], []
     for number, line in enumerate(lines):
         name = line.suffix or chart.title.lower()
@@ -138,7 +147,6 @@ def _chart(
     }
     defaults: dict[str, Any] = {
         "unit": unit,
-        "decimals": decimals,
         "color": {"mode": "palette-classic"},
         "custom": custom,
     }
@@ -231,7 +239,8 @@ def states(title: str, description: str, asked: str, meanings: Mapping[str, tupl
         results = [{"text": text, "color": colour, "index": at} for at, (text, colour) in enumerate(meanings.values())]
         mappings = [{"type": "value", "options": dict(zip(meanings, results, strict=True))}]
     defaults = {
-        "color": {"mode": "palette-classic"},
+        # a state has its colour by its mapping alone: a palette's would be that of its direction
+        "color": {"mode": "fixed", "fixedColor": "text"},
         "custom": {"fillOpacity": 70, "lineWidth": 0, "spanNulls": False},
         "mappings": mappings,
     }
@@ -241,7 +250,8 @@ def states(title: str, description: str, asked: str, meanings: Mapping[str, tupl
     panel["options"] = {
         "mergeValues": True,
         "showValue": "auto",
-        "alignValue": "left",
+        # at the left, Grafana 9.4 cuts the text off where a state began before the time shown
+        "alignValue": "center",
         "rowHeight": 0.8,
         "legend": {"showLegend": False, "displayMode": "list", "placement": "bottom"},
         "tooltip": {"mode": "single", "sort": "none"},

@@ -136,6 +136,22 @@ def test_the_boards_have_no_defect() -> None:
     assert defects(BOARDS) == set()
 
 
+def test_the_colours_of_a_panels_lines_are_apart() -> None:
+    """Grafana's hues by name: shades of one hue are hard to tell, in lines of a pixel's width."""
+    for board in BOARDS.values():
+        for panel in asking(board):
+            if panel["type"] != "timeseries":
+                continue
+            hues: dict[str, set[str]] = {}
+            for override in panel["fieldConfig"]["overrides"]:
+                colours = [each["value"] for each in override["properties"] if each["id"] == "color"]
+                for colour in colours:
+                    name = override["matcher"]["options"].removesuffix(", overall")
+                    hues.setdefault(colour["fixedColor"].split("-")[-1], set()).add(name)
+            bounds = {"low", "high"}
+            assert [names for names in hues.values() if len(names - bounds) > 1] == [], panel["title"]
+
+
 def test_queries_keep_to_what_all_databases_have() -> None:
     for board in BOARDS.values():
         for target in targets(board):
@@ -318,7 +334,7 @@ def test_figures_are_those_of_the_records(filled: Filled) -> None:
     [met] = values("link", "Budget met, down")
     assert met == pytest.approx([100 * 16 / 18] * len(met))
     assert [values("link", "Believed loss, up", number)[0][0] for number in range(3)] == pytest.approx([5, 2, 9])
-    assert values("radio", "Memory") == [[88_000.0] * 7] * 2
+    assert values("radio", "Memory") == [[88.0] * 7] * 2
     [modes] = {tuple(values) for values in values("radio", "Mode")}
     assert set(modes) == {"qpsk"}
 

@@ -106,7 +106,7 @@ def test_losses_are_those_of_the_summary(scheme: str, tmp_path: Path) -> None:
                     shown[f"{title}: {target['alias']} {tags['link']}"] = values[0]
     [folder] = (tmp_path / "runs").iterdir()
     links = json.loads((folder / "summary.json").read_text())["link"]
-    expected = {}
+    expected: dict[str, float] = {}
     for direction, link in links.items():
         before, after = 100 * link["per"], 100 * link["residual_losses"] / link["packets"]
         expected |= {
@@ -121,8 +121,8 @@ def test_losses_are_those_of_the_summary(scheme: str, tmp_path: Path) -> None:
     assert {name: shown[name] for name in shown if name.startswith("Loss ")} == pytest.approx(
         {name: expected[name] for name in shown if name.startswith("Loss ")}, rel=1e-6
     )
-    for name, board in BOARDS.items():
-        for panel in asking(board):
+    for name, each in BOARDS.items():
+        for panel in asking(each):
             shares = any(
                 '"part" / "whole"' in target["query"]
                 and "GROUP BY time" in target["query"]

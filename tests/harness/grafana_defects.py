@@ -90,10 +90,14 @@ def _of_panel(panel: dict[str, Any]) -> Iterator[str]:
     kind, asked, defaults = panel["type"], _asked(panel), panel["fieldConfig"]["defaults"]
     if re.search(r"(derivative|difference)\((last|mean|max)\(", asked):
         yield "a rate sags at the right edge"
-    if kind not in ("state-timeline", "table") and (
-        defaults.get("unit", "short") in _BAD_UNITS or defaults.get("decimals") is None
-    ):
+    if kind not in ("state-timeline", "table") and defaults.get("unit", "short") in _BAD_UNITS:
         yield "a unit is scaled or says nothing"
+    if kind in ("stat", "bargauge") and defaults.get("decimals") is None:
+        yield "a figure has as many decimals as it likes"
+    if kind == "timeseries" and any("decimals" in settings for settings in _settings(panel)):
+        yield "the steps of an axis look alike"
+    if kind == "state-timeline":
+        yield from _of_states(panel)
     texts = [
         result.get("text")
         for mapping in defaults.get("mappings", ())
@@ -113,6 +117,20 @@ def _of_panel(panel: dict[str, Any]) -> Iterator[str]:
         least = re.search(r'"whole" >=? (\d+)', share)
         if least is None or int(least[1]) < 10:
             yield "a share of few packets flattens the scale"
+
+
+def _of_states(panel: dict[str, Any]) -> Iterator[str]:
+    """Grafana 9.4 cuts off a text at the left edge; names are no errors; equal states have equal colours."""
+    defaults = panel["fieldConfig"]["defaults"]
+    if panel["options"]["alignValue"] != "center":
+        yield "a state's text is cut off"
+    if defaults["color"]["mode"] != "fixed":
+        yield "equal states differ in their colour"
+    results = [each["options"]["result"] for each in defaults["mappings"] if each["type"] == "regex"]
+    if any("red" in result["color"] for result in results):
+        yield "a name looks like an error"
+    if len({result["color"] for result in results}) < len(results):
+        yield "two kinds of names look alike"
 
 
 def _missing_is_grey(defaults: dict[str, Any]) -> bool:
