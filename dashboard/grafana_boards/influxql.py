@@ -101,8 +101,8 @@ def _mean_of_rates(figure: Value, record: type[DatabaseRecord], scope: Scope, fa
     # a function that needs the record before cannot stand beside a plain field: the rises of a sum are the field again
     sums = f'SELECT cumulative_sum("{figure.field}") AS "total" FROM "{record.measurement}"'
     sums += f" WHERE {scope.conditions()} GROUP BY {by}"
-    each = f'SELECT difference("total") AS "value", elapsed("total", 1ms) AS "span" FROM ({sums}) GROUP BY {by}'
-    weighted = f'SELECT "value" * "span" AS "part", "span" AS "whole" FROM ({each}) GROUP BY {by}'
+    each = f'SELECT difference("total") AS "rate", elapsed("total", 1ms) AS "span" FROM ({sums}) GROUP BY {by}'
+    weighted = f'SELECT "rate" * "span" AS "part", "span" AS "whole" FROM ({each}) GROUP BY {by}'
     return _quotient(weighted, record, scope, figure.factor * factor, SHORT_MS)
 
 

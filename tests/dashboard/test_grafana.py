@@ -295,7 +295,7 @@ def test_annotations_say_what_happened(name: str, filled: Filled) -> None:
 
 
 def test_every_name_in_a_query_is_in_the_database(filled: Filled) -> None:
-    known = {"part", "whole", "one", "span", "most", "share", "goodput", "total", "value"}
+    known = {"part", "whole", "one", "span", "most", "share", "goodput", "total", "rate"}
     for record in DATABASE_TYPES:
         known |= {record.measurement, "run", "tier", "scenario", *record.tags}
     for series in filled.influx.query("SHOW FIELD KEYS"):
