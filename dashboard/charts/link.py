@@ -79,7 +79,7 @@ CHART = (
         "packets/s",
         "Packets sent for the first time, packets that a queue refused, and ACKs marked with ELN",
         (
-            Line(LinkRecord, "link", "", Rate("packets")),
+            Line(LinkRecord, "link", "", Rate("packets"), "sent"),
             Line(LinkRecord, "link", "congestion", Rate("congestion_losses")),
             Line(LinkRecord, "link", "ELN marks", Rate("eln_marks")),
         ),

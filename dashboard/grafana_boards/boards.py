@@ -86,12 +86,21 @@ def make(schema: int, *, named_in: str | None = None) -> dict[str, dict[str, Any
 
 
 def _runs() -> list[Row]:
-    return [("All runs", [table_of_runs(influxql.runs(), OF_RUN)])]
+    return [("All runs", [table_of_runs("Runs", "Click on a run.", influxql.runs(), OF_RUN, height=18)])]
+
+
+def _this_run() -> Row:
+    """Where the run is in time: a run that was chosen by its name may lie outside of the time shown."""
+    hint = "Nothing below? Click on the run's name: it leads to its time."
+    return "Run", [
+        table_of_runs("Run: a click on its name leads to its time", hint, influxql.chosen_run(), OF_RUN, height=4)
+    ]
 
 
 def _overview() -> list[Row]:
     return [
-        ("Now: the mean of two seconds", [*_headlines()]),
+        _this_run(),
+        ("Figures: means of the last three seconds, or of a time range that is over", [*_headlines()]),
         ("Traffic", [*charts("goodput", "cwnd", "throughput")]),
         ("Losses and repairs", [*charts("per", "repairs")]),
         ("Link", [*_link_states()]),
@@ -100,7 +109,7 @@ def _overview() -> list[Row]:
 
 def _headlines() -> Iterator[Panel]:
     yield headline(
-        "Goodput now", "Payload that receivers get, all chosen flows together.", "goodput", 1, colour="green"
+        "Goodput of all flows", "Payload that receivers get of the chosen flows.", "goodput", 1, colour="green"
     )
     yield headline("On the air", "All bits each direction sends.", "throughput", colour="blue")
     yield headline("Lost before repair", "Share of frames the medium took.", "per", 0, colour=LOSS)
@@ -111,6 +120,7 @@ def _headlines() -> Iterator[Panel]:
 
 def _tcp() -> list[Row]:
     return [
+        _this_run(),
         ("Window", [*charts("cwnd", "acknowledged")]),
         ("Time", [*charts("srtt", "rtt")]),
         ("Losses", [*charts("tcp-retransmits", "timeouts")]),
@@ -120,6 +130,7 @@ def _tcp() -> list[Row]:
 
 def _link() -> list[Row]:
     return [
+        _this_run(),
         ("On the air", [*charts("throughput", "link-goodput", "frames")]),
         ("Losses and repairs", [*charts("per", "fec")]),
         ("Packets", [*charts("packets", "queue")]),
@@ -142,6 +153,7 @@ def _link_states() -> Iterator[Panel]:
 def _radio() -> list[Row]:
     mode = influxql.state("mode", PhyRecord, RUN)
     return [
+        _this_run(),
         ("Signal", [*charts("snr", "cfo", "level", "overflows")]),
         (
             "Frames",

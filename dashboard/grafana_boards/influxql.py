@@ -117,7 +117,12 @@ def _rate(figure: Rate, record: type[DatabaseRecord], scope: Scope, factor: floa
 def _total_rate(figure: TotalRate, record: type[DatabaseRecord], scope: Scope, factor: float) -> str:
     rises = _rises(figure, record, scope)
     each = _quotient(rises, record, scope, 1000 * figure.factor * factor, SHORT_MS, name="one")
-    return f'SELECT sum("one") FROM ({each}){scope.group(())}'
+    if scope.per != "interval":
+        return f'SELECT sum("one") FROM ({each}){scope.group(())}'
+    # on a chart beside its parts: the sum of one alone would be its line once more
+    sums = f'SELECT sum("one") AS "whole", count("one") AS "part" FROM ({each}){scope.group(())}'
+    where = f' WHERE "part" > 1{f" GROUP BY {by}" if (by := scope.by(())) else ""}'
+    return f'SELECT last("whole") FROM (SELECT "whole" FROM ({sums}){where}){scope.group(())}'
 
 
 def _share(figure: Share, record: type[DatabaseRecord], scope: Scope, factor: float) -> str:
@@ -175,10 +180,16 @@ def finished(field: str, scope: Scope, factor: float = 1.0) -> str:
     return _plain(f'last("{field}"){_times(factor)}', RunRecord, scope)
 
 
-def runs() -> str:
-    """All runs, the newest first; a table. Times are text: Grafana would write numbers with a thousands mark."""
+def runs(where: str = "", most: int = 500) -> str:
+    """The newest runs, in a table; `where`: a condition. Times are text: Grafana would put marks into numbers."""
     columns = '"run", "scenario", "scheme", "tier", "seed", "goodput_bps" * 0.000001 AS "goodput", "begins", "ends"'
-    return f'SELECT {columns} FROM "{RunRecord.measurement}" ORDER BY time DESC LIMIT 500'
+    only = f" WHERE {where}" if where else ""
+    return f'SELECT {columns} FROM "{RunRecord.measurement}"{only} ORDER BY time DESC LIMIT {most}'
+
+
+def chosen_run() -> str:
+    """The chosen run, whenever it was; a table."""
+    return runs(_RUN, 1)
 
 
 def events(record: type[DatabaseRecord], whose: str) -> str:

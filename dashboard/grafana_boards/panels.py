@@ -6,8 +6,8 @@ Rules
   figures are set; those of an axis follow its steps.
 - Legends are tables on the right, where all rows have room. Means in them are of figures of which each second counts
   alike; shares and ratios have a row of their own, which weighs by their counts.
-- A figure of the moment is the mean of `HEADLINE`, up to `LAG` ago, when all records have arrived; where a person has
-  chosen a time range of its own, it is that of the range.
+- A figure of the moment is the mean of `HEADLINE`, by the times of its records, since the newest may be under way; of a
+  time range that is over, it is that of the range. It is not shifted: Grafana would shift that range, too.
 - A value that is missing is grey and says so.
 """
 
@@ -26,7 +26,7 @@ SOURCE = {"type": "influxdb", "uid": DATASOURCE}
 
 #: how long a panel's intervals are at the least: a mean of a second, as on the page
 INTERVAL = "1s"
-HEADLINE, LAG = "2s", "1s"
+HEADLINE = "3s"
 
 #: a chart's unit on a panel, where it differs: Grafana's name for it, its size, decimals
 _UNITS: Mapping[str, tuple[str, float, int]] = {
@@ -114,7 +114,7 @@ def _chart(
     unit, factor, _ = _UNITS_OF.get(chart.name) or _unit(chart.unit)
     targets, overrides = [], []
     for number, line in enumerate(lines):
-        name = line.suffix or chart.title.lower()
+        name = line.suffix or line.short or chart.title.lower()
         alias = _alias(line, name, scope)
         targets.append(target(_REFS[number], query(line, scope, factor), alias))
         colour = _COLOURS.get(line.suffix, _MAIN[direction]) if direction is not None else ""
@@ -198,18 +198,19 @@ def headline(title: str, description: str, chart: str, number: int = 0, *, colou
     scope = RUN.over("range")
     if line.by != "link":
         scope = scope.chosen("flow")
-    alias = {"link": "$tag_link", "flow": "$tag_flow"}.get(line.by, title.lower())
+    alias = {"link": "$tag_link", "flow": "$tag_flow"}.get(line.by, "all chosen flows")
     asked = target("A", query(line, scope, factor), alias)
     defaults = _moment(unit, min(decimals, 2), colour)
     panel = _panel("stat", title, description, [asked], defaults, [], width=4, height=4)
-    panel |= {"timeFrom": HEADLINE, "timeShift": LAG, "hideTimeOverride": True}
+    panel |= {"timeFrom": HEADLINE, "hideTimeOverride": True}
     panel["options"] = {
         "reduceOptions": {"calcs": ["lastNotNull"], "fields": "", "values": False},
         "colorMode": "value",
         "graphMode": "none",
         "justifyMode": "center",
         "orientation": "vertical",
-        "textMode": "auto",
+        # by itself, Grafana shows no name where there is one series alone
+        "textMode": "value_and_name",
     }
     return panel
 
@@ -282,8 +283,10 @@ def bars(title: str, description: str, unit: str, *asked: tuple[str, str]) -> Pa
     return panel
 
 
-def table_of_runs(asked: str, boards: Mapping[str, str]) -> Panel:
-    """All runs; each one's name leads to its boards (titles by uid) at its own time."""
+def table_of_runs(
+    title: str, description: str, asked: str, boards: Mapping[str, str], *, height: int, width: int = 24
+) -> Panel:
+    """Runs; each one's name leads to its boards (titles by uid) at its own time."""
     links = [
         {
             "title": title,
@@ -304,7 +307,7 @@ def table_of_runs(asked: str, boards: Mapping[str, str]) -> Panel:
         "noValue": "not over yet",
     }
     asking = target("A", asked, "") | {"resultFormat": "table"}
-    panel = _panel("table", "Runs", "Click on a run.", [asking], defaults, overrides, width=24, height=18)
+    panel = _panel("table", title, description, [asking], defaults, overrides, width=width, height=height)
     panel["options"] = {"showHeader": True, "sortBy": [{"displayName": "began", "desc": True}]}
     return panel
 
