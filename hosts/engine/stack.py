@@ -185,8 +185,8 @@ class _Accepting(Application):
 class Stack(Taker):
     """A host's TCP with one address, whose segments leave by `send`.
 
-    `rng` draws initial sequence numbers. Connections without a given port get successive ports, or random ones
-    (RFC 6056).
+    `rng` draws initial sequence numbers, and all that connections draw. Connections without a given port get successive
+    ports, or random ones (RFC 6056).
     """
 
     def __init__(
@@ -292,7 +292,7 @@ class Stack(Taker):
             self.out.take(reset)
 
     def _socket(self, config: TcpConfig, flow: Flow, tap: Tap | None = None) -> Socket:
-        connection = Connection(config, flow, self._rng.getrandbits(32), self.shared)
+        connection = Connection(config, flow, self._rng.getrandbits(32), self.shared, self._rng)
         if tap is None:
             socket = Socket(self, connection, flow, self.out)
             self._receivers[flow.reversed()] = socket

@@ -13,6 +13,7 @@ application's octets. Here: the states, FIN and RST, segments in and out.
 Left out: urgent data, data on a SYN, TCP Fast Open, keep-alives, path MTU discovery.
 """
 
+from random import Random
 from typing import Final
 
 from common.sequence import MASK, precedes, unwrap
@@ -35,10 +36,15 @@ _SYN_RECEIVED: Final = State.SYN_RECEIVED
 
 
 class Connection(Endpoint):
-    """One end of a TCP connection; `flow` is the direction it sends in, `iss` the 32-bit initial sequence number."""
+    """One end of a TCP connection; `flow` is the direction it sends in, `iss` the 32-bit initial sequence number.
 
-    def __init__(self, config: TcpConfig, flow: Flow, iss: int, shared: Shared | None = None) -> None:
-        super().__init__(config, flow, iss, shared)
+    `rng` is the host's generator, for window growths that draw; without one the connection has its own, of seed `iss`.
+    """
+
+    def __init__(
+        self, config: TcpConfig, flow: Flow, iss: int, shared: Shared | None = None, rng: Random | None = None
+    ) -> None:
+        super().__init__(config, flow, iss, shared, rng)
         self._shared = shared
         self._handshake = Handshake(config, flow, iss, self._sender, self._receiver)
         #: the end of TIME-WAIT
@@ -266,7 +272,8 @@ class Connection(Endpoint):
         self.state = State.CLOSED
         self.error = error
         sender = self._sender
-        sender.rto_at = sender.persist_at = sender.early_at = self._state_at = self._receiver.ack_at = None
+        sender.rto_at = sender.persist_at = sender.early_at = sender.paced_at = None
+        self._state_at = self._receiver.ack_at = None
         self._receiver.ack_due = False
         self._handshake.stop()
         self._keep_ssthresh()
@@ -413,6 +420,9 @@ class Connection(Endpoint):
         early_at = sender.early_at
         if early_at is not None and (at is None or early_at < at):
             at = early_at
+        paced_at = sender.paced_at
+        if paced_at is not None and (at is None or paced_at < at):
+            at = paced_at
         ack_at = self._receiver.ack_at
         if at is None or (ack_at is not None and ack_at < at):
             at = ack_at

@@ -3,6 +3,8 @@
 The state machine behind it stands in `connection.py`.
 """
 
+from random import Random
+
 from hosts.tcp.config import TcpConfig
 from hosts.tcp.counters import Counters
 from hosts.tcp.receiver import Receiver
@@ -29,7 +31,7 @@ class Endpoint:
         "state",
     )
 
-    def __init__(self, config: TcpConfig, flow: Flow, iss: int, shared: Shared | None) -> None:
+    def __init__(self, config: TcpConfig, flow: Flow, iss: int, shared: Shared | None, rng: Random | None) -> None:
         self._config = config
         self._iss = iss
         self.flow = flow
@@ -39,7 +41,7 @@ class Endpoint:
         #: whether the handshake is complete (and stays True afterwards)
         self.connected = False
         self.counters = Counters()
-        self._sender = Sender(config, self.counters, iss + 1)
+        self._sender = Sender(config, self.counters, iss + 1, rng)
         self._receiver = Receiver(config, shared)
         #: segments that are ready to be sent
         self._outbox: list[Segment] = []
@@ -57,8 +59,11 @@ class Endpoint:
 
         May be called as soon as the connection is opened. Raises RuntimeError after `close`.
         """
-        if self._sender.closing:
+        sender = self._sender
+        if sender.closing:
             raise RuntimeError("nothing can be written after close")
+        if sender.delivery is not None:
+            sender.delivery.check_app_limited()
         if isinstance(data, int):
             self._sender.buffer.append(data)
             return data

@@ -10,6 +10,7 @@ the octet before the data, the FIN the one behind it.
 sender.
 """
 
+from random import Random
 from typing import TYPE_CHECKING, Final
 
 from hosts.tcp.bsd import BsdRto
@@ -20,6 +21,7 @@ from hosts.tcp.rto import RtoEstimator
 from hosts.tcp.scoreboard import Scoreboard
 
 if TYPE_CHECKING:
+    from hosts.tcp.delivery import DeliveryRate
     from hosts.tcp.growth import Growth
     from hosts.tcp.recovery import Recovery
 
@@ -37,6 +39,7 @@ class SendState:
         "closing",
         "counters",
         "cwr_due",
+        "delivery",
         "early_at",
         "ecn_only",
         "fec_octets",
@@ -51,6 +54,7 @@ class SendState:
         "repairable",
         "repeats_cwr",
         "resent",
+        "rng",
         "rto",
         "sack",
         "smss",
@@ -62,8 +66,18 @@ class SendState:
     growth: "Growth"
     recovery: "Recovery"
 
-    def __init__(self, timers: TimerOptions, loss: LossOptions, mss: int, counters: Counters, first: int) -> None:
+    def __init__(
+        self,
+        timers: TimerOptions,
+        loss: LossOptions,
+        mss: int,
+        counters: Counters,
+        first: int,
+        rng: Random | None = None,
+    ) -> None:
         self.counters = counters
+        #: the host's, for growths that draw; without one it is a generator of the connection's own
+        self.rng = Random(first) if rng is None else rng
         self.loss = loss
         self.rto = BsdRto(timers) if timers.tick_ns else RtoEstimator(timers)
         self.buffer = SendBuffer(first)
@@ -83,6 +97,8 @@ class SendState:
         self.resent: dict[int, tuple[int, int]] | None = None
         #: when the recovery's own timer expires
         self.early_at: int | None = None
+        #: delivery rate samples, where the growth asks for them
+        self.delivery: DeliveryRate | None = None
         #: no second reduction by ECN before this is acknowledged, and whether CWR is still to be sent
         self._ecn_recover = first
         self.cwr_due = False
@@ -118,6 +134,16 @@ class SendState:
         ssthresh = self.growth.handle_loss(flight)
         self.note_reduction()
         return ssthresh
+
+    def report_lost(self, start: int, end: int, now: int) -> None:
+        """Take that a recovery has found [start, end) lost."""
+        if self.delivery is not None:
+            self.delivery.handle_lost(start, end, now)
+
+    def report_restored(self) -> None:
+        """Take that a recovery has found its losses to be none."""
+        if self.delivery is not None:
+            self.delivery.restore()
 
     def handle_cwr_sent(self) -> None:
         """CWR goes out. Where it is repeated it goes on all new data until some of that is acknowledged: a peer that

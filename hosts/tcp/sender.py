@@ -6,16 +6,21 @@ window syndrome); `send_state.py` for the numbers, `recovery/__init__.py` for th
 Choices: the window grows only by ACKs for data that filled it (RFC 7661's reason; RFC 5681 leaves it open). A zero
 window is probed with one octet behind it, at the RTO with its backoff (RFC 9293 section 3.8.6.1).
 
-Left out: urgent data, pacing.
+A growth with a pacing rate spaces the segments (`pacing.py`), and one that samples gets delivery rates (`delivery.py`).
+
+Left out: urgent data.
 """
 
+from random import Random
 from typing import Final
 
 from common.sequence import MASK, unwrap
 from hosts.tcp.config import TcpConfig
 from hosts.tcp.counters import Counters
+from hosts.tcp.delivery import DeliveryRate
 from hosts.tcp.growth import GROWTHS
 from hosts.tcp.lt.protection import Protection
+from hosts.tcp.pacing import Pacer
 from hosts.tcp.recovery import RECOVERIES
 from hosts.tcp.recovery.frto import Frto
 from hosts.tcp.send_state import INFINITE, SendState
@@ -34,7 +39,7 @@ class Sender(SendState):
     """Window, timer and retransmissions of one connection.
 
     Call `open` when the handshake is complete; then `handle_ack` for each segment with an acknowledgement, `poll` until
-    None, `handle_deadline` at `persist_at` or, if that is None, at `rto_at`, and at `early_at`.
+    None, `handle_deadline` at `persist_at` or, if that is None, at `rto_at`, and at `early_at` and `paced_at`.
     """
 
     __slots__ = (
@@ -53,6 +58,8 @@ class Sender(SendState):
         "ecn",
         "failed",
         "frto",
+        "paced_at",
+        "pacer",
         "persist_at",
         "protection",
         "round_trips",
@@ -60,8 +67,8 @@ class Sender(SendState):
         "window_scale",
     )
 
-    def __init__(self, config: TcpConfig, counters: Counters, first: int) -> None:
-        super().__init__(config.timers, config.loss, config.handshake.mss, counters, first)
+    def __init__(self, config: TcpConfig, counters: Counters, first: int, rng: Random | None = None) -> None:
+        super().__init__(config.timers, config.loss, config.handshake.mss, counters, first, rng)
         self._config = config
         self.window_scale = 0
         self._max_window = 0
@@ -89,6 +96,9 @@ class Sender(SendState):
         self.persist_at: int | None = None
         self._persist_shift = 0
         self._probe_due = False
+        self.pacer = Pacer()
+        #: when a segment that pacing holds back is due
+        self.paced_at: int | None = None
         #: the peer has not answered `data_retries` retransmissions
         self.failed = False
 
@@ -103,6 +113,8 @@ class Sender(SendState):
         # RFC 5681 section 3.1: a lost SYN makes IW one segment
         careful = lost_syns > config.start.forgiven_syns
         cwnd = smss * (1 if careful else config.start.initial_window)
+        if GROWTHS[config.growth.name].samples:
+            self.delivery = DeliveryRate(self)
         self.growth.start(cwnd, INFINITE if ssthresh is None else max(ssthresh, 2 * smss))
         self.recovery = RECOVERIES[config.recovery.name].make(self, config.recovery.options)
         self.frto = Frto(self) if self.loss.frto else None
@@ -137,6 +149,8 @@ class Sender(SendState):
         if ack > self.max:
             return False
         fresh = 0
+        if self.delivery is not None:
+            self._begin_sample(segment, ack, now)
         if segment.sack and self.sack:
             fresh = self._update_board(segment.sack, ack)
         if segment.extra and ack >= una:
@@ -166,7 +180,25 @@ class Sender(SendState):
                     self.recovery.handle_dupack(segment, now)
         if self.ecn and segment.flags & ECE:
             self._handle_ecn_echo()
+        if self.delivery is not None:
+            self.delivery.finish(now)
         return True
+
+    def _begin_sample(self, segment: Segment, ack: int, now: int) -> None:
+        """Begin the delivery rate sample of an ACK."""
+        delivery, una = self.delivery, self.una
+        assert delivery is not None
+        delivery.begin()
+        if ack > una:
+            delivery.handle_acked(ack, now)
+            una = ack
+        blocks = segment.sack if self.sack else ()
+        if self._smart and (arrived := smart_of(segment)) is not None:
+            blocks = (arrived,)
+        for left, right in blocks:
+            start, end = unwrap(left, una), unwrap(right, una)
+            if start < end <= self.max and end > una:
+                delivery.handle_block(max(start, una), end, now)
 
     def _handle_new_ack(self, segment: Segment, seq: int, ack: int, now: int) -> None:
         una = self.una
@@ -238,6 +270,20 @@ class Sender(SendState):
 
     def poll(self, now: int) -> Range | None:
         """Return the next segment, and count it as sent; None: nothing may be sent."""
+        if self.growth.pacing_rate_bps is None:
+            return self._poll(now)
+        pacer = self.pacer
+        if pacer.may_send(now):
+            found = self._poll(now)
+            if found is None:
+                pacer.pause()
+            return found
+        if self.nxt < self.end or self.recovery.urgent or self._probe_due:
+            pacer.wait()
+            self.paced_at = pacer.next_at
+        return None
+
+    def _poll(self, now: int) -> Range | None:
         recovery = self.recovery
         if self.frto is not None and self.frto.active:
             found = self.frto.poll()
@@ -330,6 +376,11 @@ class Sender(SendState):
         fin = end > self.buffer.end
         length = end - seq - fin
         fresh = seq >= self.max
+        growth = self.growth
+        if self.delivery is not None:
+            growth.handle_transmit(now)
+        if growth.pacing_rate_bps is not None:
+            self.pacer.handle_sent(end - seq, growth.pacing_rate_bps, growth.send_quantum, now)
         if self.protection is not None and length:
             self.protection.handle_sent(seq, end - fin, self.max)
         if not fresh:
@@ -347,6 +398,8 @@ class Sender(SendState):
         self._sent_at = now
         if self.recovery.observes:
             self.recovery.handle_sent(seq, end, fresh, now)
+        if self.delivery is not None:
+            self.delivery.handle_sent(seq, end, fresh, now)
         if self.rto_at is None or (not fresh and self.loss.careful_timer and self.recovery.active):
             self.rto_at = self.rto.expiry(now)
         return seq, length, fin, fresh
@@ -361,6 +414,10 @@ class Sender(SendState):
 
     def handle_deadline(self, now: int) -> None:
         """Expire the timers that are due."""
+        if self.paced_at is not None and now >= self.paced_at:
+            self.paced_at = None
+        if self.delivery is not None:
+            self.delivery.check_app_limited()
         if self.recovery.observes and self._restarts_instead(now):
             self.rto_at = self.rto.expiry(now)
         if self.persist_at is not None:
@@ -398,6 +455,8 @@ class Sender(SendState):
         self.note_reduction()
         self.nxt = self.una
         self.recovery.handle_timeout()
+        if self.delivery is not None and not self.recovery.reports_losses:
+            self.delivery.handle_lost(self.una, self.max, now)
         if self.frto is not None:
             self.frto.handle_timeout(may_begin=not was_recovering)
         self.rto.back_off()

@@ -3,7 +3,13 @@ declares a `GROWTH`; `TcpConfig.growth` has its name and its options.
 
 A growth owns its window: the sender and its recovery read `cwnd` and `ssthresh`, and tell the growth what has happened.
 Loss recovery is another seam (`recovery/`): it finds losses, and sends the segments that repair them.
+
+A growth may pace: the sender spaces segments by its `pacing_rate_bps` (`pacing.py`). A growth that `samples` has a
+model of the path in place of a threshold: it gets a delivery rate sample with each ACK of new data, selective ones
+too, and each lost segment (`delivery.py`).
 """
+
+# ruff: noqa: B027 (methods that do nothing are the defaults)
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
@@ -14,6 +20,8 @@ from mypy_extensions import mypyc_attr
 
 from common.options import NoOptions
 from common.registry import Registry
+from hosts.tcp.delivery import RateSample
+from hosts.tcp.recovery.transmissions import Transmission
 from hosts.tcp.send_state import INFINITE, SendState
 
 
@@ -25,6 +33,10 @@ class Growth(ABC):
         self._sender = sender
         self.cwnd = 0
         self.ssthresh = INFINITE
+        #: rate of segments with data, without headers (bit/s); None: they leave as soon as the windows let them
+        self.pacing_rate_bps: int | None = None
+        #: octets that may leave together at that rate; 0: each segment by itself
+        self.send_quantum = 0
 
     def start(self, cwnd: int, ssthresh: int) -> None:
         """Begin with a window."""
@@ -64,6 +76,17 @@ class Growth(ABC):
         self.ssthresh = max(self.ssthresh, ssthresh)
         self.cwnd = max(self.cwnd, cwnd)
 
+    # -- of those that sample --------------------------------------------------------------------------------
+
+    def handle_transmit(self, now: int) -> None:
+        """Take that a segment is about to leave."""
+
+    def handle_lost(self, lost: Transmission, now: int) -> None:
+        """Take a segment that is lost; the recovery says so, or sends it again."""
+
+    def handle_sample(self, sample: RateSample, now: int) -> None:
+        """Take the sample of an ACK that tells of new data; its losses have been told of."""
+
 
 @mypyc_attr(allow_interpreted_subclasses=True)
 @dataclass(frozen=True, kw_only=True)
@@ -85,6 +108,8 @@ class GrowthPlugin:
     make: Callable[[SendState, Any], Growth]
     #: a dataclass (`common/options.py`) whose fields have defaults
     options: type[Any] = NoOptions
+    #: it gets delivery rate samples and each lost segment
+    samples: bool = False
 
 
 GROWTHS: Final = Registry("hosts.tcp.growth", "GROWTH", GrowthPlugin)

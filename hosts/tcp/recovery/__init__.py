@@ -36,6 +36,7 @@ and, if it `observes`,
 | `growth.hold` | calls, to set the window while it repairs losses and when it has |
 | `growth.restore` | calls, to take a reduction back |
 | `track_resent` | calls, in its constructor, if it wants `resent` |
+| `report_lost`, `report_restored` | calls, if it `reports_losses`: a segment is lost; none of those was |
 
 Everything else is the sender's: the timer, go-back-N after a timeout, the peer's window, ECN. The ssthresh after a loss
 is computed by window growth (`growth/`).
@@ -72,6 +73,8 @@ class Recovery(ABC):
         self.kept = False
         #: whether it is told of every segment sent, of every acknowledgement and of expired timers
         self.observes = False
+        #: whether it tells of each segment it finds lost; else sending it again does
+        self.reports_losses = False
 
     @abstractmethod
     def handle_dupack(self, segment: Segment, now: int) -> None:

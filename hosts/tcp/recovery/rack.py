@@ -44,7 +44,7 @@ class Rack(Recovery):
 
     def __init__(self, sender: SendState) -> None:
         super().__init__(sender)
-        self.observes = True
+        self.observes = self.reports_losses = True
         #: outstanding segments
         self.sent = Transmissions()
         self._prr = Prr()
@@ -250,6 +250,7 @@ class Rack(Recovery):
                 left_ns = segment.sent_at + patience_ns
                 if left_ns <= 0:
                     self.sent.mark_lost(segment)
+                    self.sender.report_lost(segment.start, segment.end, self.now)
                 elif left_ns > wait_ns:
                     wait_ns = left_ns
         return wait_ns
@@ -301,6 +302,7 @@ class Rack(Recovery):
         self._windows_before = None
         sender.counters.reductions_taken_back += 1
         self.sent.restore()
+        sender.report_restored()
         if self.governs:
             self._end_recovery(sender.growth.cwnd)
         sender.growth.restore(cwnd, ssthresh)
@@ -361,6 +363,7 @@ class Rack(Recovery):
         for segment in sent.flying():
             if segment.start == sender.una or segment.sent_at + patience_ns <= self.now:
                 sent.mark_lost(segment)
+                sender.report_lost(segment.start, segment.end, self.now)
 
     @override
     def end_timeout(self) -> None:

@@ -12,10 +12,28 @@ from bisect import bisect_left, bisect_right, insort
 from hosts.tcp.scoreboard import Scoreboard
 
 
+class PacketState:
+    """P: the state of a connection when a segment was sent, for delivery rate samples (`hosts/tcp/delivery.py`)."""
+
+    __slots__ = ("delivered", "delivered_time", "first_send_time", "is_app_limited", "lost", "tx_in_flight")
+
+    def __init__(
+        self, delivered: int, lost: int, delivered_time: int, first_send_time: int, is_app_limited: bool
+    ) -> None:
+        #: octets delivered and lost before (C.delivered, C.lost)
+        self.delivered = delivered
+        self.lost = lost
+        self.delivered_time = delivered_time
+        self.first_send_time = first_send_time
+        self.is_app_limited = is_app_limited
+        #: octets in flight, those of the segment among them
+        self.tx_in_flight = 0
+
+
 class Transmission:
     """One segment: its octets, its latest transmission (ns), whether that was not the first one, and its fate."""
 
-    __slots__ = ("again", "end", "lost", "sent_at", "start")
+    __slots__ = ("again", "end", "lost", "packet", "sent_at", "start")
 
     def __init__(self, start: int, end: int, sent_at: int, again: bool, lost: bool) -> None:
         self.start = start
@@ -24,6 +42,8 @@ class Transmission:
         self.again = again
         #: lost, and not sent again since
         self.lost = lost
+        #: where delivery rates are sampled
+        self.packet: PacketState | None = None
 
 
 class Transmissions:
@@ -46,8 +66,8 @@ class Transmissions:
         """Segments that were selectively acknowledged and wait for those before them (RACK.segs_sacked)."""
         return len(self._arrived_ends)
 
-    def handle_sent(self, start: int, end: int, again: bool, now: int) -> None:
-        """Take the transmission of [start, end)."""
+    def handle_sent(self, start: int, end: int, again: bool, now: int) -> Transmission:
+        """Take the transmission of [start, end); return it."""
         segments = self._segments
         if again and segments and start < segments[-1].end:
             at = bisect_left(self._starts, start)
@@ -56,9 +76,11 @@ class Transmissions:
                 self._uncount(known)
                 known.sent_at, known.again, known.lost = now, True, False
                 self._count(known)
-                return
+                return known
             self._cut_out(start, end)
-        self._insert(Transmission(start, end, now, again, False))
+        segment = Transmission(start, end, now, again, False)
+        self._insert(segment)
+        return segment
 
     def advance(self, ack: int, arrived: list[Transmission]) -> int:
         """Take a cumulative acknowledgement: move its transmissions to `arrived`; return the octets it covers."""
@@ -125,6 +147,17 @@ class Transmissions:
     def flying(self) -> list[Transmission]:
         """Return the segments in flight, in the order of their latest transmissions."""
         return list(self._flying.values())
+
+    def flying_within(self, start: int, end: int) -> list[Transmission]:
+        """Return the segments in flight that have any of [start, end), lowest first."""
+        found: list[Transmission] = []
+        at = max(bisect_right(self._starts, start) - 1, 0)
+        while at < len(self._segments) and self._starts[at] < end:
+            segment = self._segments[at]
+            if segment.end > start and not segment.lost:
+                found.append(segment)
+            at += 1
+        return found
 
     def mark_lost(self, segment: Transmission) -> None:
         """Count a segment in flight as lost."""
@@ -195,6 +228,7 @@ class Transmissions:
             for left, right in ((segment.start, start), (end, segment.end)):
                 if left < right and left >= segment.start and right <= segment.end:
                     rest.append(Transmission(left, right, segment.sent_at, segment.again, segment.lost))
+                    rest[-1].packet = segment.packet
         for segment in rest:
             self._insert(segment)
         if rest:
