@@ -129,9 +129,9 @@ class SendState:
         if self.resent is None:
             self.resent = {}
 
-    def reduce(self, flight: int) -> int:
+    def reduce(self, flight: int, marked: bool = False) -> int:
         """Take a loss, or a mark of ECN in its place, with `flight` octets under way; return the new ssthresh."""
-        ssthresh = self.growth.handle_loss(flight)
+        ssthresh = self.growth.handle_mark(flight) if marked else self.growth.handle_loss(flight)
         self.note_reduction()
         return ssthresh
 

@@ -256,7 +256,7 @@ class Sender(SendState):
         if self.ecn_only:
             # of FlightSize, much may have arrived
             self.counters.ecn_reductions += 1
-            self.growth.hold(min(self.growth.cwnd, self.reduce(self.growth.cwnd)))
+            self.growth.hold(min(self.growth.cwnd, self.reduce(self.growth.cwnd, marked=True)))
             return
         if self.recovery.active:
             if self.recovery.kept:
@@ -264,7 +264,7 @@ class Sender(SendState):
                 self.recovery.reduce()
             return
         self.counters.ecn_reductions += 1
-        self.growth.hold(min(self.growth.cwnd, self.reduce(self.flight)))
+        self.growth.hold(min(self.growth.cwnd, self.reduce(self.flight, marked=True)))
 
     # -- segments to send ------------------------------------------------------------------------------------
 

@@ -51,9 +51,13 @@ class Growth(ABC):
         """Take a loss with `flight` octets under way; return the new ssthresh. `cwnd` is the window before it."""
 
     def handle_loss(self, flight: int) -> int:
-        """Take a loss, or a mark of ECN in its place, with `flight` octets under way; return the new ssthresh."""
+        """Take a loss with `flight` octets under way; return the new ssthresh."""
         self.ssthresh = ssthresh = self.threshold(flight)
         return ssthresh
+
+    def handle_mark(self, flight: int) -> int:
+        """Take an echo of ECN with `flight` octets under way, as a loss (RFC 3168); return the new ssthresh."""
+        return self.handle_loss(flight)
 
     def handle_timeout(self, flight: int, cwnd: int, *, first: bool, recovering: bool) -> None:
         """Take a timeout with `flight` octets under way; `cwnd` is left. `first`: of timeouts in a row the first, which
