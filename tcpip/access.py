@@ -153,6 +153,19 @@ def with_ce(packet: Any) -> Any | None:
     return packet
 
 
+def ecn_of(packet: Any) -> int:
+    """Return the ECN field of a packet (RFC 3168 section 5), NOT_ECT where there is none to be read."""
+    if isinstance(packet, bytes):
+        version = packet[0] >> 4 if packet else 0
+        if version == 4 and len(packet) >= IP_HEADER_BYTES:
+            return packet[1] & CE
+        if version == 6 and len(packet) >= _IPV6_HEADER_BYTES:
+            return packet[1] >> 4 & CE
+        return NOT_ECT
+    found: int = getattr(packet, "ecn", NOT_ECT)
+    return found
+
+
 def flow_key(packet: Any) -> int:
     """Return a number that packets of the same protocol, addresses and ports share; 0: no header of IP can be read.
 

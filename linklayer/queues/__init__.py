@@ -6,7 +6,8 @@ Rules kept here:
 
 - A packet is counted by `len()`, the octets of the whole IP packet. A queue that manages itself *notifies* a packet: it
   marks the packet with CE where the packet's sender understands that, and drops it where not (`tcpip/access.py`).
-- A packet leaves as it came but for CE. Packets of one flow leave in the order they came.
+- A packet leaves as it came but for CE. Packets of one flow leave in the order they came; with `dualpi2` those of one
+  flow and one class of ECN do.
 - Whatever is lost in a queue is lost by congestion; `drops` counts all of it.
 - A queue draws only from the generator it was given.
 

@@ -13,8 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from linklayer.queues import QUEUES, Queue, QueueContext
-from tcpip.access import flow_key
-from tcpip.segment import ACK, CE, ECT0, NOT_ECT, Flow, Segment
+from tcpip.access import ecn_of, flow_key
+from tcpip.segment import ACK, CE, ECT0, ECT1, NOT_ECT, Flow, Segment
 from tcpip.wire import emit, parse
 from testbed.scenario.resolver import resolve
 from testbed.scenario.settings import apply_setting
@@ -25,6 +25,8 @@ LIMIT_BYTES = 9000
 FLOW = Flow(0x0A4D0102, 40_000, 0x0A4D0202, 5001)
 #: those that keep the order of all packets, not of each flow alone
 IN_ONE_ORDER = ("codel", "drop-tail", "red")
+#: those that keep a flow's order among the packets of L4S, and among the others
+BY_ECN = ("dualpi2",)
 
 
 def made(name: str, *, limit_bytes: int = LIMIT_BYTES) -> Queue:
@@ -79,18 +81,21 @@ class Waiting:
     """The packets that should be in a queue, by flow."""
 
     def __init__(self, name: str) -> None:
-        self._one_order = name in IN_ONE_ORDER
-        self._flows: defaultdict[int, deque[Sized]] = defaultdict(deque)
+        self._one_order, self._by_ecn = name in IN_ONE_ORDER, name in BY_ECN
+        self._flows: defaultdict[tuple[int, bool], deque[Sized]] = defaultdict(deque)
 
-    def _flow(self, packet: Sized) -> deque[Sized]:
-        return self._flows[0 if self._one_order else flow_key(packet)]
+    def _flow(self, packet: Sized, is_low: bool) -> deque[Sized]:
+        return self._flows[0 if self._one_order else flow_key(packet), is_low and self._by_ecn]
 
     def came(self, packet: Sized) -> None:
-        self._flow(packet).append(packet)
+        self._flow(packet, ecn_of(packet) in (ECT1, CE)).append(packet)
 
     def left(self, packet: Sized) -> None:
-        """Note a packet that was taken or dropped: the oldest of its flow."""
-        assert came_as(self._flow(packet).popleft(), packet)
+        """Note a packet that was taken or dropped: the oldest of its flow, and of its class where there are two."""
+        # a packet with CE may have come without it
+        heads = [flow for low in (False, True) if (flow := self._flow(packet, low)) and came_as(flow[0], packet)]
+        assert heads
+        heads[0].popleft()
 
     def sizes(self) -> list[int]:
         return [len(packet) for flow in self._flows.values() for packet in flow]

@@ -55,3 +55,17 @@ def test_a_seed_repeats_and_another_differs() -> None:
         return [flow.goodput_bps, flow.wait_ms, flow.wait_p99_ms, flow.sender.connection.cwnd]
 
     assert course(1) == course(1) != course(2)
+
+
+def test_marks_of_the_queue_reach_a_tcp_with_ecn_which_then_loses_little() -> None:
+    # RFC 3168: CE in the IP header, ECE, and a window that is halved
+    path = Bottleneck(rate_bps=10_000_000, rtt_ns=20_000_000, queue="dualpi2", queue_options={"limit_packets": 500})
+    marked, lost = (run(path, [profile], seed=1, duration_s=10, warmup_s=3) for profile in ("sack-ecn", "sack"))
+    counters = marked.flows[0].sender.connection.counters
+    assert 0 < counters.ecn_reductions <= marked.marks
+    assert counters.fast_retransmits <= 1
+    assert (lost.marks, lost.drops > 3) == (0, True)
+    # appendix A: the wait is held around 15 ms
+    for result in (marked, lost):
+        assert result.utilisation > 0.9
+        assert result.flows[0].wait_p99_ms < 40
