@@ -24,6 +24,8 @@ ACK: Final = 16
 URG: Final = 32
 ECE: Final = 64
 CWR: Final = 128
+#: RFC 9768; in the octet of the data offset
+AE: Final = 256
 
 #: the ECN field of the IP header (RFC 3168 section 5)
 NOT_ECT: Final = 0
@@ -159,6 +161,7 @@ class Segment(IpPacket):
             letter
             for bit, letter in (
                 (SYN, "S"), (FIN, "F"), (RST, "R"), (PSH, "P"), (ACK, "."), (URG, "U"), (ECE, "E"), (CWR, "W"),
+                (AE, "A"),
             )
             if self.flags & bit
         )  # fmt: skip

@@ -19,6 +19,7 @@ import struct
 from typing import Final, Literal
 
 from tcpip.segment import (
+    AE,
     HEADER_BYTES,
     IP_HEADER_BYTES,
     MAX_OPTION_BYTES,
@@ -92,12 +93,15 @@ def emit(segment: Segment) -> bytes:
         options = emit_options(segment, option_bytes)
     else:
         raise ValueError(f"{option_bytes} octets of options: at most {MAX_OPTION_BYTES} fit")
-    offset = TCP_HEADER_BYTES + option_bytes << 2
+    flags = segment.flags
+    # the octet of the data offset, with AE
+    offset = TCP_HEADER_BYTES + option_bytes << 2 | flags >> 8
+    flags &= 0xFF
     # each field adds to the checksums as a number; only payload and options are read as words
     addresses = source + destination
     ip_sum = (_VERSION_IHL << 8) + segment.ecn + nbytes + segment.number + _DONT_FRAGMENT + _TTL_PROTOCOL + addresses
     tcp_sum = addresses + PROTOCOL_TCP + nbytes - IP_HEADER_BYTES + source_port + destination_port + seq + ack
-    tcp_sum += (offset << 8) + segment.flags + window + int.from_bytes(options, "big")
+    tcp_sum += (offset << 8) + flags + window + int.from_bytes(options, "big")
     tcp_sum += int.from_bytes(payload, "big") << ((length & 1) << 3)
     headers = _HEADERS.pack(
         _VERSION_IHL,
@@ -114,7 +118,7 @@ def emit(segment: Segment) -> bytes:
         seq,
         ack,
         offset,
-        segment.flags,
+        flags,
         window,
         -tcp_sum % _MODULUS,
         0,
@@ -180,6 +184,8 @@ def parse(octets: bytes) -> Segment:
         if timestamps is None:
             sack, timestamps, syn, extra = _parse_options(octets[HEADER_BYTES:payload_at], bool(flags & SYN))
     length = nbytes - payload_at
+    if offset & 1:
+        flags |= AE
     return Segment(
         Flow(source, source_port, destination, destination_port),
         seq,

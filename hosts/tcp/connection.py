@@ -17,6 +17,7 @@ from random import Random
 from typing import Final
 
 from common.sequence import MASK, precedes, unwrap
+from hosts.tcp.accecn import ace_flags, ace_of
 from hosts.tcp.config import TcpConfig
 from hosts.tcp.counters import Counters
 from hosts.tcp.endpoint import Endpoint
@@ -26,7 +27,7 @@ from hosts.tcp.send_state import INFINITE
 from hosts.tcp.shared import Shared
 from hosts.tcp.states import AFTER_CLOSE, AFTER_FIN, AFTER_OUR_FIN, RECEIVING, TO_BE_RESET, State
 from tcpip.options import fec_of, fec_option, report_option, smart_option
-from tcpip.segment import ACK, CWR, ECE, ECT0, FIN, NOT_ECT, PSH, RST, SYN, Flow, SackBlock, Segment
+from tcpip.segment import ACK, CWR, ECT0, FIN, NOT_ECT, PSH, RST, SYN, Flow, Option, SackBlock, Segment
 
 __all__ = ["Connection", "Counters", "State", "reset_for"]
 
@@ -133,11 +134,15 @@ class Connection(Endpoint):
             if segment.ack != sender.una & MASK:
                 self._reset(segment)
                 return
+            if sender.accecn is not None and not flags & SYN and not length and not segment.sack:
+                sender.accecn.handle_first_ack(ace_of(segment))
             self._establish(segment, seq, now)
             if flags & SYN:
                 receiver.ack_due = True
                 return
             state = self.state
+        if receiver.accecn is not None and not flags & SYN:
+            receiver.handle_marks(segment, receiver.accecn)
         if not sender.handle_ack(segment, seq, now):
             # RFC 9293 section 3.10.7.4: it acknowledges octets that were never sent
             receiver.ack_due = True
@@ -182,11 +187,17 @@ class Connection(Endpoint):
                 receiver.ack_due = True
                 return False
         end = seq + segment.length + bool(flags & FIN) + bool(flags & SYN)
+        if flags & SYN and flags & ACK and receiver.accecn is not None and seq == receiver.irs:
+            # the SYN-ACK again, whose ECN field is to be fed back, too (RFC 9768 section 3.2.2.1)
+            receiver.accecn.handle_syn_ack(segment.ecn)
         if not receiver.offers(seq, end):
             if not flags & RST:
                 receiver.ack_due = True
                 receiver.note_duplicate(seq, seq + segment.length)
                 if self.state is State.SYN_RECEIVED and flags & SYN:
+                    if not self._handshake.take_again(segment):
+                        self.abort(now)
+                        return False
                     # the peer has not heard our SYN-ACK
                     self._handshake.due = True
                 if self.state is State.TIME_WAIT and flags & FIN:
@@ -304,6 +315,10 @@ class Connection(Endpoint):
             self.counters.segments_sent += 1
             return self._handshake.segment(self.state is _SYN_RECEIVED, now)
         receiver = self._receiver
+        echo = receiver.accecn
+        if echo is not None and (echo.handshake_ace is not None or (receiver.ack_due and echo.is_ce_news)):
+            # the ACK of a SYN-ACK is pure (RFC 9768 section 3.2.2.1), and data segments have no room for options
+            return self._acknowledgement(now, () if echo.handshake_ace is not None else receiver.blocks())
         if receiver.ack_due and receiver.sack:
             # data segments have no room for SACK blocks
             blocks = receiver.blocks()
@@ -331,12 +346,13 @@ class Connection(Endpoint):
                 flags |= PSH
             if sender.ecn and (fresh or sender.ecn_only):
                 # RFC 3168 section 6.1.5: not on retransmissions, but where losses are no congestion (RFC 8311)
-                ecn = ECT0
+                if sender.accecn is None or sender.accecn.may_send_ect:
+                    ecn = sender.growth.ect
                 if sender.cwr_due:
                     sender.handle_cwr_sent()
                     flags |= CWR
-        if receiver.ecn_echo:
-            flags |= ECE
+        if receiver.ecn_echo or receiver.accecn is not None:
+            flags |= receiver.ecn_flags
         segment = Segment(
             self.flow,
             seq & MASK,
@@ -364,7 +380,7 @@ class Connection(Endpoint):
             self.flow,
             (sender.una - block.width) & MASK,
             receiver.nxt & MASK,
-            ACK | ECE if receiver.ecn_echo else ACK,
+            ACK | receiver.ecn_flags,
             receiver.window(),
             block.width,
             shard.payload,
@@ -381,14 +397,24 @@ class Connection(Endpoint):
         self.counters.segments_sent += 1
         receiver, sender = self._receiver, self._sender
         cause, decoder = receiver.cause, receiver.decoder
-        extra = () if cause is None else (smart_option(cause.seq, cause.length),)
+        extra: tuple[Option, ...] = () if cause is None else (smart_option(cause.seq, cause.length),)
         if decoder is not None:
             extra = (report_option(decoder.count & 0xFFFF, decoder.serial, min(decoder.need(receiver.nxt), 255)),)
+        flags = ACK | receiver.ecn_flags
+        echo = receiver.accecn
+        if echo is not None:
+            if echo.handshake_ace is not None:
+                flags = ACK | ace_flags(echo.handshake_ace)
+                echo.handshake_ace = None
+                extra += (echo.first_option(),)
+            elif echo.is_news:
+                extra += (echo.option(),)
+                echo.told()
         segment = Segment(
             self.flow,
             sender.max & MASK,
             receiver.nxt & MASK,
-            ACK | ECE if receiver.ecn_echo else ACK,
+            flags,
             receiver.window(),
             0,
             None,

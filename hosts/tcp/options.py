@@ -36,6 +36,8 @@ class HandshakeOptions:
     timestamps: bool = True
     #: RFC 3168: ask for it and agree to it
     ecn: bool = False
+    #: RFC 9768: ask for accurate ECN and agree to it; where the peer has ECN alone, that is agreed
+    accecn: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -14,12 +14,13 @@ from typing import Final
 
 from common.sequence import MASK
 from common.units import MS
+from hosts.tcp.accecn import Echo, ace_flags
 from hosts.tcp.bsd import after_ticks
 from hosts.tcp.buffers import Reassembly
 from hosts.tcp.config import TcpConfig
 from hosts.tcp.lt.decoder import Decoder
 from hosts.tcp.shared import Shared
-from tcpip.segment import CE, CWR, FIN, SackBlock, Segment, Timestamps
+from tcpip.segment import CE, CWR, ECE, FIN, SackBlock, Segment, Timestamps
 
 #: RFC 2018 section 3: blocks that fit into 40 octets of options, and beside timestamps
 _BLOCKS: Final = 4
@@ -47,6 +48,7 @@ class Receiver:
         "_pending_bytes",
         "_reassembly",
         "_shared",
+        "accecn",
         "ack_at",
         "ack_due",
         "cause",
@@ -66,7 +68,8 @@ class Receiver:
 
     def __init__(self, config: TcpConfig, shared: Shared | None) -> None:
         self._config = config
-        self._dsack = config.acks.dsack
+        # RFC 9768 section 3.1.1: with SACK it needs D-SACK
+        self._dsack = config.acks.dsack or config.handshake.accecn
         self._shared = shared
         self._buffer = config.buffers.receive_buffer
         self._ack_every = config.acks.ack_every if config.acks.delayed_ack_ns else 1
@@ -86,6 +89,8 @@ class Receiver:
         self.sack = self.timestamps = self.ecn = False
         #: RFC 7323 section 4.3: the timestamp to be echoed
         self.ts_recent = 0
+        #: counters of marks, where accurate ECN was agreed (RFC 9768)
+        self.accecn: Echo | None = None
         #: RFC 3168: tell of a CE mark until CWR comes
         self.ecn_echo = False
         self.ack_due = False
@@ -110,6 +115,11 @@ class Receiver:
         self._advertised = first
         #: DAASS ends when the data has come up to here
         self._daass_until = first + config.buffers.receive_buffer // 2 if config.acks.daass else first
+
+    @property
+    def irs(self) -> int:
+        """The number of the peer's SYN."""
+        return self._first - 1
 
     @property
     def bytes_received(self) -> int:
@@ -216,7 +226,16 @@ class Receiver:
                 self.nxt += 1
         self.ack_due = True
 
+    @property
+    def ecn_flags(self) -> int:
+        """The flags that tell of marks: ACE (RFC 9768) or ECE (RFC 3168)."""
+        if self.accecn is not None:
+            return ace_flags(self.accecn.ace)
+        return ECE if self.ecn_echo else 0
+
     def _handle_ecn(self, segment: Segment) -> None:
+        if self.accecn is not None:
+            return
         if segment.flags & CWR:
             self.ecn_echo = False
         if segment.ecn == CE:
@@ -225,6 +244,11 @@ class Receiver:
     def open_decoder(self) -> None:
         """Take FEC segments from now on: they were agreed."""
         self.decoder = Decoder(self._reassembly, self._buffer)
+
+    def handle_marks(self, segment: Segment, counters: Echo) -> None:
+        """Count the mark of an acceptable segment (RFC 9768 section 3.2)."""
+        if counters.handle_packet(segment.ecn, segment.length, self.nxt > self.last_ack or segment.length > 0):
+            self.ack_due = True
 
     def note_duplicate(self, seq: int, end: int) -> None:
         """Note for the next D-SACK which octets of a segment have come before (RFC 2883 section 4)."""
@@ -282,6 +306,8 @@ class Receiver:
         self._duplicate = None
         self._pending_bytes = 0
         self.last_ack = self.nxt
+        if self.accecn is not None:
+            self.accecn.acknowledged()
 
     def _free(self) -> int:
         offered, shared = self._buffer, self._shared
@@ -322,6 +348,9 @@ class Receiver:
         if not (recent or self._duplicate) or not self.sack:
             return ()
         most = _BLOCKS_WITH_TIMESTAMPS if self.timestamps else _BLOCKS
+        if self.accecn is not None and self.accecn.is_news:
+            # section 3.2.3.3: two blocks at least
+            most -= 1
         if self.decoder is not None:
             # its report needs the room of one
             most -= 1

@@ -21,6 +21,7 @@ from hosts.tcp.rto import RtoEstimator
 from hosts.tcp.scoreboard import Scoreboard
 
 if TYPE_CHECKING:
+    from hosts.tcp.accecn import Feedback
     from hosts.tcp.delivery import DeliveryRate
     from hosts.tcp.growth import Growth
     from hosts.tcp.recovery import Recovery
@@ -34,6 +35,7 @@ class SendState:
 
     __slots__ = (
         "_ecn_recover",
+        "accecn",
         "board",
         "buffer",
         "closing",
@@ -97,6 +99,8 @@ class SendState:
         self.resent: dict[int, tuple[int, int]] | None = None
         #: when the recovery's own timer expires
         self.early_at: int | None = None
+        #: counters of marks, where accurate ECN was agreed
+        self.accecn: Feedback | None = None
         #: delivery rate samples, where the growth asks for them
         self.delivery: DeliveryRate | None = None
         #: no second reduction by ECN before this is acknowledged, and whether CWR is still to be sent
@@ -154,4 +158,5 @@ class SendState:
     def note_reduction(self) -> None:
         """Note a reduction of the window: the next new data carries CWR, and ECN echoes until then belong to it."""
         self._ecn_recover = self.max
-        self.cwr_due = True
+        # RFC 9768 section 3.1.5: no CWR
+        self.cwr_due = self.accecn is None

@@ -15,6 +15,7 @@ from random import Random
 from typing import Final
 
 from common.sequence import MASK, unwrap
+from hosts.tcp.accecn import Feedback
 from hosts.tcp.config import TcpConfig
 from hosts.tcp.counters import Counters
 from hosts.tcp.delivery import DeliveryRate
@@ -149,6 +150,7 @@ class Sender(SendState):
         if ack > self.max:
             return False
         fresh = 0
+        delivered = una + self.board.sacked
         if self.delivery is not None:
             self._begin_sample(segment, ack, now)
         if segment.sack and self.sack:
@@ -178,11 +180,25 @@ class Sender(SendState):
                     self.frto.handle_dupack(segment)
                 else:
                     self.recovery.handle_dupack(segment, now)
-        if self.ecn and segment.flags & ECE:
+        if self.accecn is not None:
+            self._handle_accecn(self.accecn, segment, self.una + self.board.sacked - delivered, now)
+        elif self.ecn and segment.flags & ECE:
             self._handle_ecn_echo()
         if self.delivery is not None:
             self.delivery.finish(now)
         return True
+
+    def _handle_accecn(self, feedback: Feedback, segment: Segment, newly_acked: int, now: int) -> None:
+        """Take the counters of a segment (RFC 9768), which acknowledges `newly_acked` octets."""
+        if newly_acked < 0 or feedback.is_superseded(segment, newly_acked):
+            return
+        packets, octets = feedback.handle_ack(segment, newly_acked, self.full_smss)
+        if not feedback.heeds:
+            return
+        if self.growth.scales:
+            self.growth.handle_marks(newly_acked, octets, now)
+        elif packets:
+            self._handle_ecn_echo()
 
     def _begin_sample(self, segment: Segment, ack: int, now: int) -> None:
         """Begin the delivery rate sample of an ACK."""

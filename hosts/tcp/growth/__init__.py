@@ -23,6 +23,7 @@ from common.registry import Registry
 from hosts.tcp.delivery import RateSample
 from hosts.tcp.recovery.transmissions import Transmission
 from hosts.tcp.send_state import INFINITE, SendState
+from tcpip.segment import ECT0
 
 
 @mypyc_attr(allow_interpreted_subclasses=True)
@@ -37,6 +38,10 @@ class Growth(ABC):
         self.pacing_rate_bps: int | None = None
         #: octets that may leave together at that rate; 0: each segment by itself
         self.send_quantum = 0
+        #: the ECN field of data, where the connection may send ECN-capable packets
+        self.ect = ECT0
+        #: it takes each mark (`handle_marks`), and its window is not reduced by any as by a loss
+        self.scales = False
 
     def start(self, cwnd: int, ssthresh: int) -> None:
         """Begin with a window."""
@@ -79,6 +84,11 @@ class Growth(ABC):
         """Return to the window before a loss that was none, where that is more."""
         self.ssthresh = max(self.ssthresh, ssthresh)
         self.cwnd = max(self.cwnd, cwnd)
+
+    # -- of those that scale ---------------------------------------------------------------------------------
+
+    def handle_marks(self, acked: int, marked: int, now: int) -> None:
+        """Take an ACK of `acked` more octets, selectively, too, of which `marked` had CE."""
 
     # -- of those that sample --------------------------------------------------------------------------------
 

@@ -24,6 +24,11 @@ PROFILE = (
         if name != _RFC.growth.name
     ),
     UserProfile(name="sack-ecn", summary="sack, ECN (RFC 3168)", config=_RFC.but(ecn=True)),
+    UserProfile(
+        name="sack-accecn",
+        summary="sack, accurate ECN (RFC 9768); ECN alone where the peer has no more",
+        config=_RFC.but(accecn=True, dsack=True),
+    ),
     UserProfile(name="eln", summary="reno that keeps its window for corruption", config=_RENO.but(eln="keep-window")),
     UserProfile(
         name="eln-rxmt",
