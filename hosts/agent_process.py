@@ -12,6 +12,8 @@ Left out: starting namespaces and profiles (`hosts/kernel/network.py`, `hosts/ke
 """
 
 import sys
+from pathlib import Path
+from typing import TextIO
 
 from common.units import MS
 from hosts.engine.agent import Agent
@@ -19,7 +21,8 @@ from hosts.engine.content import Octets
 from hosts.engine.context import Context
 from hosts.engine.probe import ConnectionProbe, Probe
 from hosts.engine.results import EndReport
-from hosts.engine.streams import Tcp
+from hosts.engine.streams import Transport
+from hosts.errors import HostError
 from hosts.jsonlines import MessageReader, run_child, unexpected, write_message
 from hosts.kernel.namespaces import enter
 from hosts.kernel.probes import TcpProbe
@@ -28,9 +31,11 @@ from hosts.kernel.tcp_flows import KernelTcp
 from hosts.kernel.tun import Tun
 from hosts.kernel.tun_stack import TunStack, TunTcp
 from hosts.kernel.udp_flows import KernelDatagrams
+from hosts.kernel.udp_ports import KernelUdpPorts
 from hosts.loop import READ, Loop
 from hosts.messages import AgentConfig, Done, FlowBroken, FromProcess, Go, Pause, Ready, Stop, ToProcess
 from hosts.tcp.profiles import UserProfile
+from hosts.transports import further_transports
 from hosts.workloads import sender_of
 from tcpip.segment import HEADER_BYTES
 
@@ -56,11 +61,15 @@ class AgentProcess:
             probe=_kernels_probe(config) if profile is None else ConnectionProbe(config.host),
             emit=self._write,
         )
-        self.tcp = self._make_tcp(config, profile)
+        self._folder = config.folder
+        self.transports = {"tcp": self._make_tcp(config, profile)}
         try:
+            open_log = None if config.folder is None else self._open_log
+            ports = KernelUdpPorts(self.loop, config.host)
+            self.transports |= further_transports(self._context, ports, config.workloads, open_log)
             self.agent = Agent(
                 self._context,
-                self.tcp,
+                self.transports,
                 KernelDatagrams(self.loop, config.host),
                 peer=config.peer,
                 workloads=config.workloads,
@@ -69,10 +78,10 @@ class AgentProcess:
                 again_ns=None if config.again_s is None else int(config.again_s * 1e9),
             )
         except BaseException:
-            self.tcp.close()
+            self.close()
             raise
 
-    def _make_tcp(self, config: AgentConfig, profile: UserProfile | None) -> Tcp:
+    def _make_tcp(self, config: AgentConfig, profile: UserProfile | None) -> Transport:
         """Return the host's TCP: the kernel's, or (with a profile) ours.
 
         The kernel's windows are its profile's (hosts/kernel/profiles/).
@@ -102,6 +111,23 @@ class AgentProcess:
         self._stopping = True
         if self._begun:
             self.agent.stop()
+
+    def check(self) -> None:
+        """Raise HostError when the measurement is not valid."""
+        for transport in self.transports.values():
+            transport.check()
+
+    def close(self) -> None:
+        """Release all resources; idempotent."""
+        for transport in self.transports.values():
+            transport.close()
+
+    def _open_log(self, name: str) -> TextIO:
+        assert self._folder is not None
+        try:
+            return (Path(self._folder) / name).open("w", encoding="utf-8")
+        except OSError as error:
+            raise HostError(f"{Path(self._folder) / name}: cannot be written: {error.strerror}") from None
 
     def _tick(self, _: object) -> None:
         self.agent.sample()
@@ -155,12 +181,12 @@ def serve(reader: MessageReader, config: AgentConfig, waiting: list[ToProcess]) 
     try:
         handle_messages(waiting)
         process.loop.run()
-        process.tcp.check()
+        process.check()
     finally:
         try:
             process.stop()
         finally:
-            process.tcp.close()
+            process.close()
 
 
 if __name__ == "__main__":

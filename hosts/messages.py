@@ -51,6 +51,8 @@ class AgentConfig:
     again_s: float | None = None
     #: an open /dev/net/tun that the agent inherits, for our own TCP; None: it opens the device
     tun_fd: int | None = None
+    #: for logs that workloads ask for; None: there is none
+    folder: str | None = None
 
     def __post_init__(self) -> None:
         if self.probe_interval_ms <= 0:

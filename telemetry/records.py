@@ -16,7 +16,7 @@ from typing import Any, ClassVar, get_args, get_type_hints
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TcpRecord:
-    """One TCP sender at one instant."""
+    """One sender of TCP at one instant, or of QUIC: there `rto_ms` is the PTO, and `retransmits` are lost packets."""
 
     measurement: ClassVar[str] = "tcp"
     tags: ClassVar[tuple[str, ...]] = ("host", "flow")
@@ -31,6 +31,8 @@ class TcpRecord:
     bytes_acked: int
     retransmits: int
     timeouts: int
+    #: sent, and neither acknowledged nor held for lost, headers included; None where the transport does not tell
+    in_flight_bytes: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -8,17 +8,18 @@ Rules kept
 - Every time in a record or report is ns since the run's start, `go`.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
 from hosts.engine.clock import Clock
+from hosts.engine.content import Contents
 from hosts.engine.context import Context, ignore
 from hosts.engine.datagrams import Datagrams, UdpReceiver, UdpSender
 from hosts.engine.delays import Counts
 from hosts.engine.probe import FlowCounter
 from hosts.engine.results import EndReport, Received, Sent, TcpSent
-from hosts.engine.streams import Receive, ReceivingEnd, SendingEnd, Tcp, Transfer, never_connected
+from hosts.engine.streams import Receive, ReceivingEnd, SendingEnd, Transfer, Transport, never_connected
 from hosts.workloads import Workload, sender_of
 
 if TYPE_CHECKING:
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
 
 
 class Agent:
-    """Sends and receives one host's part of the workloads.
+    """Sends and receives one host's part of the workloads, over the `transports` that they name.
 
     `ended(report)` is called for each end of a transfer that is over, `broken(flow, error)` when a connection has
     broken and will begin again after `again_ns` (None: never). `see(flow)` returns a callback for a flow, which gets
@@ -36,7 +37,7 @@ class Agent:
     def __init__(
         self,
         context: Context,
-        tcp: Tcp,
+        transports: Mapping[str, Transport],
         datagrams: Datagrams,
         *,
         peer: str,
@@ -50,7 +51,7 @@ class Agent:
         self.clock: Clock = context.clock
         self.again_ns = again_ns
         self.broken = broken
-        self._tcp, self._datagrams, self._peer = tcp, datagrams, peer
+        self._transports, self._datagrams, self._peer = transports, datagrams, peer
         self._ended = ended
         self._send = [work for work in workloads if sender_of(work) == context.host]
         self._receive = [work for work in workloads if sender_of(work) != context.host]
@@ -111,6 +112,9 @@ class Agent:
         context = self.context
         for record in context.probe.sample(context.time_ns) if self._send else ():
             context.emit(record)
+        for transport in self._transports.values():
+            for record in transport.sample(context.time_ns):
+                context.emit(record)
         for counter in self._counters.values():
             counter.report(context.time_ns)
 
@@ -137,11 +141,11 @@ class Agent:
         """Return the octets of a flow at its mark, or `default`."""
         return self._marked.get(flow, default)
 
-    # TCP
+    # reliable transports
 
-    def bind(self, port: int, flow: str) -> None:
+    def bind(self, work: Workload, port: int) -> None:
         """Take a port for connections."""
-        self._tcp.bind(port)
+        self._transports[work.transport].bind(port)
 
     def accept(self, work: Workload, port: int, flow: str) -> None:
         """Receive a flow from all connections to a port."""
@@ -149,13 +153,13 @@ class Agent:
         def accepted(receive: Receive) -> ReceivingEnd:
             index = self._accepted.get(flow, 0)
             self._accepted[flow] = index + 1
-            content = self.context.contents.incoming(f"{flow}/{index}")
+            content = self._contents(work).incoming(f"{flow}/{index}")
             end = receive(content, self._counters[flow], partial(self._received, work, flow, index))
             if not end.ended:
                 self._receivers[flow, index] = end
             return end
 
-        self._tcp.accept(port, accepted)
+        self._transports[work.transport].accept(port, accepted)
 
     def give_up(self, work: Workload, flow: str) -> None:
         """End a flow's only connection; its sender must have given up by now."""
@@ -163,9 +167,9 @@ class Agent:
         if isinstance(end, ReceivingEnd):
             end.abort("the sender's end was not heard")
         elif flow not in self._accepted:
-            # no SYN has arrived
+            # no connection has come about
             self._accepted[flow] = 1
-            self._received(work, flow, 0, never_connected(self.context.contents.incoming(f"{flow}/0")))
+            self._received(work, flow, 0, never_connected(self._contents(work).incoming(f"{flow}/0")))
 
     def connect(
         self,
@@ -189,7 +193,8 @@ class Agent:
             drain_ns=drain_ns,
             congestion_control=congestion_control,
         )
-        end = self._tcp.send(transfer, self._paused, partial(self._sent, work, port, flow, index))
+        transport = self._transports[work.transport]
+        end = transport.send(transfer, self._paused, partial(self._sent, work, port, flow, index))
         if not end.ended:
             self._senders[flow, index] = end
 
@@ -248,6 +253,9 @@ class Agent:
             self.clock.at(self.clock.now + drain_ns, self._end_replies, flow)
         else:
             self._end_replies(flow)
+
+    def _contents(self, work: Workload) -> Contents:
+        return self._transports[work.transport].contents or self.context.contents
 
     def _end_replies(self, flow: str) -> None:
         done = self._awaiting.pop(flow, None)

@@ -18,11 +18,10 @@ from mypy_extensions import mypyc_attr
 
 from hosts.engine.context import Context
 from hosts.engine.delays import Delays
+from hosts.engine.packets import UDP_HEADERS
 from hosts.engine.probe import FlowCounter
 from hosts.engine.results import UdpReceived, UdpSent
 
-#: IPv4 and UDP headers
-UDP_HEADERS: Final = 28
 #: the same with each packet's sequence number and time
 UDP_MIN_PACKET: Final = UDP_HEADERS + 16
 #: a stalled sender may catch up with at most this much; older packets are not sent at all

@@ -14,16 +14,16 @@ from hosts.engine.content import Incoming
 from hosts.engine.context import Context
 from hosts.engine.probe import ConnectionProbe, FlowCounter, TcpInfo, info_of
 from hosts.engine.stack import Application, Socket, Stack, Tap
-from hosts.engine.streams import HasReceived, HasSent, Receive, ReceivingEnd, SendingEnd, Tcp, Transfer
+from hosts.engine.streams import HasReceived, HasSent, Receive, ReceivingEnd, SendingEnd, Transfer, Transport
 from hosts.tcp.config import TcpConfig
-from hosts.tcp.connection import State
+from hosts.tcp.connection import Connection, State
 
 #: returns the tap for the connections of a flow
 TapFor = Callable[[str], Tap]
 
 
 @mypyc_attr(allow_interpreted_subclasses=True)
-class OwnTcp(Tcp):
+class OwnTcp(Transport):
     """Our TCP on a stack; all connections have `config`.
 
     `ahead_bytes` stands for the `written_ahead` of configurations that have none.
@@ -114,7 +114,7 @@ class OwnSender(SendingEnd):
         if self._socket.delays is not None:
             self.delays = self._socket.delays
         if isinstance(context.probe, ConnectionProbe):
-            context.probe.watch(transfer.flow, self.connection)
+            context.probe.watch(transfer.flow, partial(_info_if_connected, self.connection))
 
     def handle(self, now: int) -> None:
         """React to an acknowledgement, to received data or to a timer of the connection."""
@@ -161,6 +161,10 @@ class OwnSender(SendingEnd):
 
     def _let_go(self) -> tuple[int, TcpInfo]:
         return self.connection.flow.source_port, info_of(self.connection)
+
+
+def _info_if_connected(connection: Connection) -> TcpInfo | None:
+    return info_of(connection) if connection.connected else None
 
 
 class OwnReceiver(ReceivingEnd):

@@ -11,6 +11,8 @@ from tcpip.segment import Flow, IpPacket
 #: IP protocol numbers
 TCP: Final = 6
 UDP: Final = 17
+#: octets of the IPv4 and UDP headers
+UDP_HEADERS: Final = 28
 
 
 @mypyc_attr(allow_interpreted_subclasses=True)
@@ -49,3 +51,14 @@ class Datagram(IpPacket):
         super().__init__(flow, nbytes)
         self.sequence = sequence
         self.sent_at = sent_at
+
+
+@mypyc_attr(allow_interpreted_subclasses=True)
+class PayloadDatagram(Datagram):
+    """A UDP datagram with its payload's octets."""
+
+    __slots__ = ("payload",)
+
+    def __init__(self, flow: Flow, payload: bytes, sent_at: int) -> None:
+        super().__init__(flow, UDP_HEADERS + len(payload), 0, sent_at)
+        self.payload = payload

@@ -30,6 +30,8 @@ class TcpInfo:
     timeouts: int | None
     #: payload, retransmissions included; 0 before Linux 4.19
     bytes_sent: int = 0
+    #: sent, and neither acknowledged nor held for lost, headers included; None: not told
+    in_flight_bytes: int | None = None
 
 
 def info_of(connection: Connection) -> TcpInfo:
@@ -83,6 +85,7 @@ class Probe(ABC):
             bytes_acked=before.bytes_acked + info.bytes_acked,
             retransmits=before.retransmits + info.retransmits,
             timeouts=before.timeouts + self._timeouts(info),
+            in_flight_bytes=info.in_flight_bytes,
         )
 
     def retire(self, time_ns: int, flow: str, local_port: int, info: TcpInfo) -> TcpRecord | None:
@@ -100,25 +103,29 @@ class Probe(ABC):
 
 
 class ConnectionProbe(Probe):
-    """Samples connections of our TCP."""
+    """Samples connections of this process, which count their timeouts: our TCP's, and QUIC's."""
 
     def __init__(self, host: str) -> None:
         super().__init__(host)
-        self._watched: dict[str, Connection] = {}
+        self._watched: dict[str, Callable[[], TcpInfo | None]] = {}
         #: time of each flow's latest record
         self._sampled_at: dict[str, int] = {}
 
-    def watch(self, flow: str, connection: Connection) -> None:
-        """Sample this connection for a flow from now on, in place of the previous one."""
-        self._watched[flow] = connection
+    def watch(self, flow: str, tell: Callable[[], TcpInfo | None]) -> None:
+        """Sample a connection for a flow from now on, in place of the previous one.
+
+        `tell` returns its state, None before it is connected.
+        """
+        self._watched[flow] = tell
 
     @override
     def sample(self, time_ns: int) -> list[TcpRecord]:
         records = []
-        for flow, connection in self._watched.items():
-            if connection.connected and self._sampled_at.get(flow) != time_ns:
+        for flow, tell in self._watched.items():
+            info = tell()
+            if info is not None and self._sampled_at.get(flow) != time_ns:
                 self._sampled_at[flow] = time_ns
-                records.append(self.record(time_ns, flow, info_of(connection)))
+                records.append(self.record(time_ns, flow, info))
         return records
 
     @override
@@ -131,7 +138,7 @@ class ConnectionProbe(Probe):
         return record
 
     def _timeouts(self, info: TcpInfo) -> int:
-        assert info.timeouts is not None, "our TCP counts them"
+        assert info.timeouts is not None, "these connections count them"
         return info.timeouts
 
 

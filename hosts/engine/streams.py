@@ -1,13 +1,14 @@
-"""The two ends of one TCP transfer, over any TCP.
+"""The two ends of one transfer, over any reliable transport.
 
-Read first: `agent.py`, which drives them; `own_tcp.py` (our TCP) and `hosts/kernel/tcp_flows.py` (the kernel's), the
-TCPs below.
+Read first: `agent.py`, which drives them; `own_tcp.py` (our TCP), `hosts/kernel/tcp_flows.py` (the kernel's) and
+`hosts/quic/` (QUIC), the transports below.
 
 Rules kept
 
-- A transfer lasts from the first SYN until the sender has received the receiver's FIN, which the receiver sends once it
-  has read everything.
-- It ends by itself or by `abort`, which sends a RST and drops unsent data, so that no connection lingers.
+- A transfer lasts from the first SYN (of QUIC: the first Initial packet) until the sender has received the receiver's
+  FIN, which the receiver sends once it has read everything.
+- It ends by itself or by `abort`, which sends a RST (CONNECTION_CLOSE) and drops unsent data, so that no connection
+  lingers.
 - Times in results are ns since the run's start.
 
 Left out: the choice and the times of transfers (`hosts/workloads/`).
@@ -19,11 +20,12 @@ from dataclasses import dataclass, replace
 
 from mypy_extensions import mypyc_attr
 
-from hosts.engine.content import Incoming
+from hosts.engine.content import Contents, Incoming, Outgoing
 from hosts.engine.context import Context
 from hosts.engine.delays import Delays
-from hosts.engine.probe import FlowCounter, TcpInfo
+from hosts.engine.probe import FlowCounter, Probe, TcpInfo
 from hosts.engine.results import TcpReceived, TcpSent
+from telemetry.records import TcpRecord
 
 #: called with the result of an end, once
 HasSent = Callable[[TcpSent], None]
@@ -48,14 +50,31 @@ class Transfer:
     #: for the kernel's TCP, by its kernel name; None: the default
     congestion_control: str | None = None
 
+    @property
+    def content(self) -> str:
+        """The name of its content."""
+        return f"{self.flow}/{self.index}"
+
 
 @mypyc_attr(allow_interpreted_subclasses=True)
 class SendingEnd(ABC):
-    """One connection's sending end, which writes unless `paused`; `done` gets its result, once."""
+    """One connection's sending end, which writes unless `paused`; `done` gets its result, once.
 
-    def __init__(self, context: Context, transfer: Transfer, paused: bool, done: HasSent) -> None:
+    `content` and `probe` are the context's unless the transport has its own.
+    """
+
+    def __init__(
+        self,
+        context: Context,
+        transfer: Transfer,
+        paused: bool,
+        done: HasSent,
+        content: Outgoing | None = None,
+        probe: Probe | None = None,
+    ) -> None:
         self._context, self._clock, self._transfer, self._done = context, context.clock, transfer, done
-        self._content = context.contents.outgoing(f"{transfer.flow}/{transfer.index}")
+        self._content = context.contents.outgoing(transfer.content) if content is None else content
+        self._probe = context.probe if probe is None else probe
         self._limit = transfer.limit
         self._connected_ns: int | None = None
         self._writing = True
@@ -85,7 +104,7 @@ class SendingEnd(ABC):
             self._reset()
             self._finish(reason)
 
-    # -- for the TCP below -----------------------------------------------------------------------------------
+    # -- for the transport below -----------------------------------------------------------------------------
 
     def _has_connected(self) -> None:
         self._connected_ns = self._context.time_ns
@@ -117,7 +136,7 @@ class SendingEnd(ABC):
         # the kernel counts the FIN as an octet, and the state of a closed connection does not tell whether it has
         info = replace(info, bytes_acked=min(info.bytes_acked, content.taken))
         if self._connected_ns is not None:
-            record = context.probe.retire(context.time_ns, self._transfer.flow, local_port, info)
+            record = self._probe.retire(context.time_ns, self._transfer.flow, local_port, info)
             if record is not None:
                 context.emit(record)
         self._done(
@@ -176,7 +195,7 @@ class ReceivingEnd(ABC):
             self._reset()
             self._finish(reason)
 
-    # -- for the TCP below -----------------------------------------------------------------------------------
+    # -- for the transport below -----------------------------------------------------------------------------
 
     def _count(self, nbytes: int, now: int) -> None:
         self._last_ns = time_ns = now - self._epoch
@@ -234,8 +253,17 @@ Receive = Callable[[Incoming, FlowCounter, HasReceived], ReceivingEnd]
 
 
 @mypyc_attr(allow_interpreted_subclasses=True)
-class Tcp(ABC):
-    """A host's TCP, as an agent uses it."""
+class Transport(ABC):
+    """A host's TCP, or another reliable transport, as an agent uses it."""
+
+    @property
+    def contents(self) -> Contents | None:
+        """The contents of its transfers; None: the context's."""
+        return None
+
+    def sample(self, time_ns: int) -> list[TcpRecord]:
+        """Return the records of its senders that are not in the context's probe; `time_ns` is their time."""
+        return []
 
     @abstractmethod
     def bind(self, port: int) -> None:

@@ -15,7 +15,7 @@ from typing_extensions import override
 from hosts.engine.content import CHUNK, Incoming, Received, Stream
 from hosts.engine.context import Context
 from hosts.engine.probe import FlowCounter, TcpInfo
-from hosts.engine.streams import HasReceived, HasSent, Receive, ReceivingEnd, SendingEnd, Tcp, Transfer
+from hosts.engine.streams import HasReceived, HasSent, Receive, ReceivingEnd, SendingEnd, Transfer, Transport
 from hosts.errors import HostError
 from hosts.kernel.sockets import delay_acks, listen
 from hosts.kernel.tcp_info import of_socket
@@ -25,7 +25,7 @@ from hosts.loop import READ, WRITE, Loop
 _TURNS = 4
 
 
-class KernelTcp(Tcp):
+class KernelTcp(Transport):
     """The TCP of the current namespace; with `delayed_ack`, receivers request delayed ACKs."""
 
     def __init__(self, context: Context, loop: Loop, *, delayed_ack: bool = False) -> None:

@@ -10,7 +10,8 @@ from typing import Final
 
 from typing_extensions import override
 
-from hosts.engine.datagrams import UDP_HEADERS, DatagramReceiver, Datagrams, DatagramSender
+from hosts.engine.datagrams import DatagramReceiver, Datagrams, DatagramSender
+from hosts.engine.packets import UDP_HEADERS
 from hosts.kernel.sockets import listen
 from hosts.loop import READ, Loop
 

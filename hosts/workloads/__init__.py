@@ -56,6 +56,8 @@ class Workload(ABC):
     kind: ClassVar[str]
     #: whether it only measures: the run's own figures are those of the other flows
     beside: ClassVar[bool] = False
+    #: the transport of its connections, where it has some: `tcp`, or another that the driver has (hosts/transports.py)
+    transport: ClassVar[str] = "tcp"
 
     flow: Annotated[str, MinLen(1)]
     direction: Side = "up"
@@ -92,6 +94,21 @@ class Workload(ABC):
     def ports(self) -> dict[int, str]:
         """Return the flow of each port."""
         return {self.port: self.flow}
+
+    @property
+    def live_option(self) -> str | None:
+        """The name of a given option that needs real time, with `kind` for the workload itself."""
+        return None
+
+    @property
+    def logs(self) -> bool:
+        """Whether the hosts write files of their own to the run's folder."""
+        return False
+
+    @property
+    def least_mtu_bytes(self) -> int:
+        """The smallest MTU that the workload can do with."""
+        return 0
 
     @property
     def largest_packet_bytes(self) -> int | None:
@@ -146,12 +163,12 @@ class Workload(ABC):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StreamWorkload(Workload):
-    """A workload of TCP connections: one after the other on each port, and each timed by itself."""
+    """A workload of connections: one after the other on each port, and each timed by itself."""
 
     @override
     def bind(self, agent: "Agent") -> None:
-        for port, flow in self.ports().items():
-            agent.bind(port, flow)
+        for port in self.ports():
+            agent.bind(self, port)
 
     @override
     def expect(self, agent: "Agent") -> None:
@@ -211,6 +228,8 @@ class WorkloadPlugin:
     options: type[Workload]
     #: options as a scenario gives them, for tests: a few seconds at most on a link of 1 Mbit/s
     example: Mapping[str, Any]
+    #: whether tier `model` can run it
+    simulated: bool = True
 
 
 WORKLOADS: Final = Registry("hosts.workloads", "WORKLOAD", WorkloadPlugin)

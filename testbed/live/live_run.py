@@ -215,6 +215,7 @@ class _LiveRun:
                 tcp_changes=plan.changes,
                 delayed_ack=kernel_profile(plan.tcp).delayed_ack,
                 receive_buffer_bytes=plan.receive_buffer_bytes,
+                folder=str(self._folder.path.absolute()) if any(work.logs for work in self._plan.workloads) else None,
             )
             self._hosts[host].send(config)
 

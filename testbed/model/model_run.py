@@ -10,13 +10,15 @@ import time
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from dataclasses import replace
-from typing import Any, Final
+from io import StringIO
+from typing import Any, Final, TextIO
 
 from channel.hop import Arrival
 from common.sides import SIDES, Side, other
 from common.units import MS
 from hosts.engine.clock import OBSERVER
 from hosts.engine.context import ignore
+from hosts.engine.ports import OpenLog
 from hosts.engine.results import EndReport
 from linklayer.station_counts import Lateness, StationFinal
 from tcpip.segment import IpPacket, Segment
@@ -60,7 +62,11 @@ def run_model(
         Sinks(hooks.sinks).begin(time.time_ns())
         traces = {side: stack.enter_context(_trace(plan, folder, side)) for side in SIDES if plan.trace}
         recorder = _Recorder(plan, sinks, show)
-        summary = Simulation(plan, recorder=recorder, traces=traces, timed=True).run()
+
+        def open_log(name: str) -> TextIO:
+            return stack.enter_context((folder.path / name).open("w", encoding="utf-8"))
+
+        summary = Simulation(plan, recorder=recorder, traces=traces, timed=True, open_log=open_log).run()
     folder.finish(summary)
     return replace(summary, run=folder.name, folder=str(folder.path))
 
@@ -86,7 +92,8 @@ class Simulation:
     """One run, from the link coming up to the summary.
 
     `watch` gets the TCP segments and frames. `begun` is called at the run's time 0, with the network and the traffic.
-    `timed`: the result has the delays of TCP's packets.
+    `timed`: the result has the delays of TCP's packets. `open_log` opens files for logs that workloads ask for; without
+    it there are none.
     Raises FadelabError in one line for a plan that virtual time cannot fulfil.
     """
 
@@ -99,9 +106,11 @@ class Simulation:
         recorder: "_Recorder | None" = None,
         traces: Mapping[Side, FrameTrace] | None = None,
         timed: bool = False,
+        open_log: OpenLog | None = None,
     ) -> None:
         check_model(plan)
         self._timed = timed
+        self._open_log = open_log
         self._plan = plan
         self._watch = watch
         self._begun = begun
@@ -131,6 +140,7 @@ class Simulation:
             emit=ignore if recorder is None else recorder.emit,
             watch=self._watch,
             timed=self._timed,
+            open_log=self._open_log or (lambda name: StringIO()),
         )
         self._traffic = traffic
         for work in plan.workloads:

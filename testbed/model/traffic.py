@@ -10,16 +10,18 @@ from common.sides import HOSTS, Host, peer_of
 from hosts.engine.agent import Agent
 from hosts.engine.content import Numbers
 from hosts.engine.context import Context, ignore
-from hosts.engine.datagrams import UDP_HEADERS, DatagramReceiver, Datagrams, DatagramSender
+from hosts.engine.datagrams import DatagramReceiver, Datagrams, DatagramSender
 from hosts.engine.own_tcp import OwnSender, OwnTcp
-from hosts.engine.packets import Datagram
+from hosts.engine.packets import UDP_HEADERS, Datagram, PayloadDatagram
+from hosts.engine.ports import Address, OpenLog, Take, UdpPort, UdpPorts
 from hosts.engine.probe import ConnectionProbe, Emit
 from hosts.engine.results import EndReport
 from hosts.engine.stack import Stack, Tap
 from hosts.tcp.config import TcpConfig
 from hosts.tcp.connection import Connection
+from hosts.transports import further_transports
 from hosts.workloads import Workload
-from tcpip.segment import Flow, Segment
+from tcpip.segment import HEADER_BYTES, Flow, Segment
 from testbed.model.watch import Watch
 
 
@@ -27,7 +29,7 @@ class Traffic:
     """Runs `workloads` between the two `hosts`, with the TCP of each in `configs`, from `epoch` on (not in the past).
 
     `ended(report)` is called for each end of a transfer that is over, once `reports` has it; `emit` takes records.
-    `timed`: TCP's results have the delays of their packets.
+    `timed`: TCP's results have the delays of their packets. `open_log` opens files for logs that workloads ask for.
     """
 
     def __init__(
@@ -42,6 +44,7 @@ class Traffic:
         emit: Emit = ignore,
         watch: Watch | None = None,
         timed: bool = False,
+        open_log: OpenLog | None = None,
     ) -> None:
         self.reports: list[EndReport] = []
         self._ended = ended
@@ -53,14 +56,16 @@ class Traffic:
             context = Context(
                 clock=stack.clock, host=host, seed=seed, contents=numbers, probe=ConnectionProbe(host), emit=emit
             )
+            own = OwnTcp(
+                context,
+                stack,
+                configs[host],
+                tap_for=None if watch is None else lambda flow: _FlowTap(watch, flow, epoch),
+            )
+            ports = StackPorts(stack, configs[host].handshake.mss + HEADER_BYTES)
             return Agent(
                 context,
-                OwnTcp(
-                    context,
-                    stack,
-                    configs[host],
-                    tap_for=None if watch is None else lambda flow: _FlowTap(watch, flow, epoch),
-                ),
+                {"tcp": own, **further_transports(context, ports, workloads, open_log)},
                 StackDatagrams(stack),
                 peer=str(IPv4Address(hosts[peer_of(host)].address)),
                 workloads=workloads,
@@ -138,6 +143,47 @@ class _Receiver(DatagramReceiver):
 
     def close(self) -> None:
         """Nothing to close: an end that is over ignores packets."""
+
+
+class StackPorts(UdpPorts):
+    """The UDP of a host in virtual time, with payloads; `mtu_bytes` is the path's."""
+
+    def __init__(self, stack: Stack, mtu_bytes: int) -> None:
+        self._stack, self._mtu_bytes = stack, mtu_bytes
+
+    @override
+    def open(self, port: int) -> UdpPort:
+        return _Port(self._stack, port)
+
+    @override
+    def payload_bytes(self, address: str) -> int:
+        return self._mtu_bytes - UDP_HEADERS
+
+
+class _Port(UdpPort):
+    def __init__(self, stack: Stack, port: int) -> None:
+        self._stack, self._port = stack, port
+        #: by the peer's address and port
+        self._flows: dict[Address, Flow] = {}
+
+    def start(self, take: Take) -> None:
+        def taken(packet: Datagram) -> None:
+            # another workload's packet would come to its own port
+            assert isinstance(packet, PayloadDatagram)
+            flow = packet.flow
+            take(packet.payload, (str(IPv4Address(flow.source)), flow.source_port), packet.sent_at)
+
+        self._stack.bind(self._port, taken)
+
+    def send(self, payload: bytes, to: Address) -> None:
+        flow = self._flows.get(to)
+        if flow is None:
+            address, port = to
+            flow = self._flows[to] = Flow(self._stack.address, self._port, int(IPv4Address(address)), port)
+        self._stack.out.take(PayloadDatagram(flow, payload, self._stack.clock.now))
+
+    def close(self) -> None:
+        """Nothing to close: a transport that is over ignores packets."""
 
 
 class _FlowTap(Tap):

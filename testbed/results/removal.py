@@ -23,6 +23,8 @@ from testbed.errors import FadelabError
 _OURS: Final = (
     *("scenario.yaml", "manifest.json", "summary.json", "plot.png", "transfers.png", "demo.png", "station-*.log"),
     *("counterfactual.csv", "counterfactual.png", "timeline.json.gz*", "*.parquet", "air-*.pcapng", "iq-*.sigmf-*"),
+    # of workloads
+    *("qlog-*.sqlog", "keylog-*.txt"),
 )
 _HIDDEN: Final = ".removing-"
 

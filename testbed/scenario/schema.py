@@ -373,7 +373,7 @@ class Scenario(Part):
                 + names_of(simulated=True)
             )
         self._check_own_tcps()
-        self._check_congestion_controls()
+        self._check_workloads()
         for side in SIDES:
             buffer_bytes = self.channel.direction(side).mac_buffer_bytes
             if buffer_bytes is not None and buffer_bytes < self.max_frame_bytes:
@@ -398,8 +398,19 @@ class Scenario(Part):
             except ValueError as error:
                 raise ValueError(f"receive_buffer_bytes: {self.tcp_of(host)}: {error}") from None
 
-    def _check_congestion_controls(self) -> None:
+    def _check_workloads(self) -> None:
+        tier = TIERS[self.tier]
         for index, work in enumerate(self.make_workloads()):
+            place = f"workloads.{index}"
+            if tier.simulated and work.live_option is not None:
+                instead = f"run --tier {names_of(simulated=False)}"
+                if work.live_option == "kind":
+                    raise ValueError(f"{place}.kind {work.kind} needs Linux, and tier {tier.name} has none: {instead}")
+                raise ValueError(f"{place}.{work.live_option} is not for tier {tier.name}: leave it out, or {instead}")
+            if self.mtu < work.least_mtu_bytes:
+                raise ValueError(
+                    f"{place}: {work.kind} needs an mtu of {work.least_mtu_bytes} at least, not {self.mtu}"
+                )
             tcp = self.tcp_of(sender_of(work))
             if work.kernels_option and self._is_ours(tcp):
                 raise ValueError(

@@ -1,0 +1,1 @@
+"""QUIC by aioquic, as a transport of the hosts' engine (docs/quic.md)."""
