@@ -31,9 +31,9 @@ Told = Callable[[int, int], None]
 
 _ARCHIVE = Path(f"/usr/src/{PACKAGE}.tar.xz")
 _FRAGMENT = Path(__file__).with_name("kernel.config")
-#: What is replaced: file, text, and what stands there instead. The first two ask the host for entropy. By the third every
-#: system call that failed took 1 us. A file that is not there, or is no terminal, takes none now: a run's times depended
-#: on the folders that its interpreters look through, and on which of Python's caches are there.
+#: What is replaced: file, text, and what stands there instead. The first two ask the host for entropy. By the third
+#: every system call that failed took 1 us. A file that is not there, or is no terminal, takes none now: a run's times
+#: depended on the folders that its interpreters look through, and on which of Python's caches are there.
 _REPLACED = (
     ("arch/um/include/asm/archrandom.h", "ret = os_getrandom(v, max_longs * sizeof(*v), 0);", "ret = 0;"),
     (
