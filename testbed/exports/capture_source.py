@@ -4,7 +4,8 @@ Rules kept
 
 - A frame's times and content are those of its sender's capture (docs/capture.md).
 - The n-th frame that the modelled medium let through is the n-th of the radio: the PHY's sequence number in a
-  recording's annotation names it. So sample indices are exact and do not depend on the clocks.
+  recording's annotation names it. So sample indices are exact and do not depend on the clocks. The receiver's channel
+  trace has a row for each of them, which tells the fate of frames without a recording.
 - A frame has arrived when the other station's capture has it, octet by octet; an ACK that was sent twice with the same
   octets arrives in order, but for the copies that a recording has damaged or not at all.
 - A frame behind the last one that arrived was under way when the run ended, and is not lost.
@@ -17,7 +18,7 @@ import json
 from collections import defaultdict, deque
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import count
 from pathlib import Path
 from typing import Any, cast
@@ -69,14 +70,25 @@ def from_captures(
     for (_, side, _), frame in zip(outbound, parsed, strict=True):
         cut.add(side, frame)
     recorded = {side: _samples(folder / f"iq-{side}.sigmf-meta") for side in SIDES}
+    sizes = {
+        side: [len(each.octets) for _, of, each in outbound if of == side and _ERASED not in each.comment]
+        for side in SIDES
+    }
+    traced = {side: _traced(folder / f"trace-{side}.parquet", sizes[side]) if plan.tier.radio else {} for side in SIDES}
     on_air = {side: count() for side in SIDES}
     frames = []
     for number, ((time_ns, side, captured), frame) in enumerate(zip(outbound, parsed, strict=True)):
         kind, fields, payload = ("unknown", {}, None) if frame is None else content_of(frame)
         octets = cut.packet(side, frame) if isinstance(frame, Fragment) else payload
         erased = _ERASED in captured.comment
-        samples, missed = (None, True) if erased else recorded[side].of(next(on_air[side]))
-        fate, arrived_at = _fate(captured.comment, samples, missed, heard[side][captured.octets])
+        samples, missed, received = None, True, None
+        if not erased:
+            order = next(on_air[side])
+            samples, missed = recorded[side].of(order)
+            received = traced[side].get(order)
+        damaged = not samples.crc_ok if samples is not None else received is not None and received.outcome == "payload"
+        missed = missed or (received is not None and received.outcome == "missed")
+        fate, arrived_at = _fate(captured.comment, damaged, missed, heard[side][captured.octets])
         sent_ns = time_ns - epoch_ns
         frames.append(
             Frame(
@@ -91,6 +103,7 @@ def from_captures(
                 fields=fields,
                 packet=None if octets is None else packets.number(bytes(octets)),
                 samples=samples,
+                snr_db=None if received is None else received.snr_db,
             )
         )
     for side in SIDES:
@@ -143,11 +156,11 @@ def _parsed(captured: CapturedFrame) -> Any | None:
     return None
 
 
-def _fate(comment: str, samples: Samples | None, missed: bool, times: deque[int]) -> tuple[str, int | None]:
+def _fate(comment: str, damaged: bool, missed: bool, times: deque[int]) -> tuple[str, int | None]:
     """Return the fate of a sent frame, and the Unix time (ns) of its arrival, taken off those of its octets."""
     if _ERASED in comment:
         return "erased", None
-    if _DAMAGED in comment or (samples is not None and not samples.crc_ok):
+    if _DAMAGED in comment or damaged:
         return "damaged", None
     if missed:
         return "unheard", None
@@ -189,6 +202,40 @@ class _Recorded:
     def of(self, number: int) -> tuple[Samples | None, bool]:
         """Return a frame's samples, if it was heard, and whether the recording knows that it was not."""
         return self._samples.get(number), number < self._last and number not in self._samples
+
+
+@dataclass(frozen=True, slots=True)
+class _Received:
+    """A row of a receiver's channel trace."""
+
+    nbytes: int
+    outcome: str
+    snr_db: float | None
+
+
+def _traced(trace: Path, sizes: Sequence[int]) -> dict[int, _Received]:
+    """Return the rows of a receiver's channel trace by the order of the frames on the air, which have these `sizes`.
+
+    The trace begins with the first frame that was heard: the frames before it are as many as fit the sizes. Empty
+    where none fit, or without a trace; rows for which samples were lost tell nothing.
+    """
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    if not trace.exists():
+        return {}
+    try:
+        rows = [_Received(**row) for row in pq.read_table(trace, columns=list(_Received.__slots__)).to_pylist()]
+    except (OSError, KeyError, pa.ArrowException):
+        raise FadelabError(f"{trace}: is no channel trace of fadelab's") from None
+    for before in range(len(sizes) - len(rows) + 1):
+        # missed frames have the sizes of others
+        if all(
+            row.nbytes == size or row.outcome in ("missed", "unknown")
+            for row, size in zip(rows, sizes[before:], strict=False)
+        ):
+            return {order: row for order, row in enumerate(rows, before) if row.outcome != "unknown"}
+    return {}
 
 
 def _samples(metadata: Path) -> _Recorded:

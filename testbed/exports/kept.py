@@ -29,6 +29,7 @@ NAME: Final = "timeline.json.gz"
 _MADE_OF: Final = (
     *("scenario.yaml", "summary.json", "tcp.parquet", "link.parquet", "phy.parquet"),
     *("air-st.pcapng", "air-bas.pcapng", "iq-up.sigmf-meta", "iq-down.sigmf-meta"),
+    *("trace-up.parquet", "trace-down.parquet"),
 )
 _PASSINGS: Final = ("sent", "received", "crossed")
 _PACKET: Final = tuple(field.name for field in fields(Packet) if field.name != "number")

@@ -435,7 +435,10 @@ class Losses:
 
     def _carried(self, frame: Frame, waited_ns: int | None) -> Carried:
         samples = frame.samples
-        figures = self._record_of(frame) if samples is None else samples.figures
+        if samples is not None:
+            figures = samples.figures
+        else:
+            figures = self._record_of(frame) if frame.snr_db is None else {"snr_db": frame.snr_db}
         return Carried(
             time_ns=frame.sent_ns,
             place=way_of(frame.side),
@@ -449,7 +452,7 @@ class Losses:
             fate=frame.fate,
             waited_ms=None if waited_ns is None else waited_ns / 1e6,
             figures=dict(figures),
-            exact=samples is not None,
+            exact=samples is not None or frame.snr_db is not None,
             sample_start=None if samples is None else samples.start,
             sample_count=None if samples is None else samples.count,
         )

@@ -90,6 +90,8 @@ class Frame:
     #: number of the packet that it carries
     packet: int | None
     samples: Samples | None = None
+    #: at the receiver, of the channel trace; None: not known
+    snr_db: float | None = None
     #: when the first sample was received, as far as the clocks of radio and host agree
     heard_ns: int | None = None
 

@@ -12,8 +12,11 @@ import pytest
 from typing_extensions import override
 
 import testbed.api as fadelab
+from channel.replay import Outcome
+from channel.trace import TraceWriter
 from common.sides import SIDES, Side
 from tcpip.segment import Segment
+from testbed.errors import FadelabError
 from testbed.exports.losses import Losses
 from testbed.exports.source import timeline_of
 from testbed.exports.story import (
@@ -394,6 +397,37 @@ def test_samples_and_figures_are_those_of_the_recording(tmp_path: Path) -> None:
     assert "SNR 7.5 dB, samples 60000 to 60699" in frames[0].words()
     [crossed] = [event for event in story.events if isinstance(event, Crossed)]
     assert (crossed.restored, crossed.frame, crossed.time_ns) == (True, 3, 35 * MS)
+
+
+#: outcome and SNR of the radio's frames: the modelled medium erased the third of four before
+ON_AIR = [("ok", 9.0), ("payload", 2.5), ("ok", 8.0)]
+
+
+@pytest.mark.parametrize("heard", [0, 1])
+def test_without_a_recording_the_channel_trace_tells_fates_and_snr(tmp_path: Path, heard: int) -> None:
+    folder = recorded(tmp_path)
+    sizes = [frame.nbytes for frame in timeline_of(folder).frames if frame.fate != "erased"]
+    with TraceWriter(folder / "trace-up.parquet", link="up", producer="a test") as writer:
+        # a receiver's trace begins with the first frame that it heard
+        for size, (outcome, snr_db) in list(zip(sizes, ON_AIR, strict=True))[heard:]:
+            writer.write(0, size, Outcome(outcome), snr_db, None)
+    timeline = timeline_of(folder)
+    assert [frame.fate for frame in timeline.frames] == ["ok", "damaged", "erased", "ok"]
+    assert [frame.snr_db for frame in timeline.frames] == [9.0 if not heard else None, 2.5, None, 8.0]
+    frames = [event for event in Losses(timeline).story(1).events if isinstance(event, Carried)]
+    assert frames[0].exact
+    assert frames[0].words().endswith("damaged, SNR 2.5 dB")
+
+
+def test_a_trace_of_other_frames_tells_nothing(tmp_path: Path) -> None:
+    folder = recorded(tmp_path)
+    with TraceWriter(folder / "trace-up.parquet", link="up", producer="a test") as writer:
+        for _ in range(3):
+            writer.write(0, 5, Outcome.OK, 9.0, None)
+    assert [frame.fate for frame in timeline_of(folder).frames] == ["ok", "unheard", "erased", "ok"]
+    (folder / "trace-up.parquet").write_bytes(b"PAR1")
+    with pytest.raises(FadelabError, match="is no channel trace of fadelab's"):
+        timeline_of(folder)
 
 
 def test_frames_behind_the_last_that_arrived_were_under_way_and_are_not_lost(tmp_path: Path) -> None:
