@@ -6,8 +6,9 @@ from typing import Any
 
 from dashboard.charts import ALL, Line, Percentile, Share
 from dashboard.grafana_boards import influxql
+from dashboard.grafana_boards.alerts import alerting
 from dashboard.grafana_boards.frame import OLDEST_SCHEMA, Row, board
-from dashboard.grafana_boards.influxql import BOTH, RUN
+from dashboard.grafana_boards.influxql import COMPARED, RUN
 from dashboard.grafana_boards.panels import (
     LOSS,
     SNR,
@@ -47,6 +48,7 @@ def files(*, named_in: str | None = None) -> dict[str, str]:
     found = {
         "provisioning/datasources/fadelab.yaml": DATASOURCES,
         "provisioning/dashboards/fadelab.yaml": DASHBOARDS,
+        "provisioning/alerting/fadelab.yaml": alerting(),
     }
     for name, made in make(OLDEST_SCHEMA, named_in=named_in).items():
         found[f"boards/{name}.json"] = json.dumps(made, indent=2, ensure_ascii=False) + "\n"
@@ -167,30 +169,36 @@ def _radio() -> list[Row]:
 
 
 def _compare() -> list[Row]:
-    whole = BOTH.over("run")
+    whole = {letter: scope.over("run") for letter, scope in COMPARED.items()}
 
-    def loss(counter: str, of: str) -> tuple[str, str]:
+    def loss(counter: str, of: str) -> list[tuple[str, str]]:
         line = Line(LinkRecord, "link", "", Share(counter, of))
-        return influxql.query(line, whole), "$tag_run $tag_link"
+        return [(influxql.query(line, scope), f"{letter} $tag_link") for letter, scope in whole.items()]
 
-    def rtt(percent: int) -> tuple[str, str]:
+    def rtt(percent: int) -> list[tuple[str, str]]:
         line = Line(TcpRecord, "flow", "", Percentile("srtt_ms", percent))
-        return influxql.query(line, whole), f"$tag_run $tag_flow p{percent}"
+        return [(influxql.query(line, scope), f"{letter} p{percent} $tag_flow") for letter, scope in whole.items()]
 
-    goodput = influxql.finished("goodput_bps", whole, 1e-6), "$tag_run"
-    timeouts = influxql.highest("timeouts", TcpRecord, whole), "$tag_run"
+    goodput = [(influxql.finished("goodput_bps", scope, 1e-6), letter) for letter, scope in whole.items()]
+    timeouts = [(influxql.highest("timeouts", TcpRecord, scope), letter) for letter, scope in whole.items()]
     before, after = loss("corruption_losses", "frames"), loss("residual_losses", "packets")
     halves = "Median and 95th percentile of the smoothed round-trip times."
     figures = [
-        bars("Goodput of the run", "As in the runs' summaries; no figure before a run has ended.", "bit/s", goodput),
-        bars("Loss before repair", "Share of frames the medium took.", "%", before),
-        bars("Loss after repair", "Share of packets that stayed lost.", "%", after),
-        bars("Round-trip time", halves, "ms", rtt(50), rtt(95)),
-        bars("Timeouts", "Of all flows.", "timeouts", timeouts),
-        bars("Link retransmissions", "Share of frames that were sent again.", "%", loss("retransmissions", "frames")),
+        bars("Goodput of the run", "As in the runs' summaries; no figure before a run has ended.", "bit/s", *goodput),
+        bars("Loss before repair", "Share of frames the medium took.", "%", *before),
+        bars("Loss after repair", "Share of packets that stayed lost.", "%", *after),
+        bars("Round-trip time", halves, "ms", *rtt(50), *rtt(95)),
+        bars("Timeouts", "Of all flows.", "timeouts", *timeouts),
+        bars("Link retransmissions", "Share of frames that were sent again.", "%", *loss("retransmissions", "frames")),
+    ]
+    hint = "A click on the run's name leads to its boards, at its time."
+    tables = [
+        table_of_runs(f"Run {letter}", hint, asked, OF_RUN, height=4, width=12)
+        for letter, asked in influxql.compared_runs().items()
     ]
     return [
+        ("The runs", tables),
         ("Whole runs", figures),
-        ("Side by side: TCP", [*charts("goodput", "cwnd", scope=BOTH)]),
-        ("Side by side: link", [*charts("throughput", "per", scope=BOTH)]),
+        ("Side by side: TCP", [*charts("goodput", "cwnd", runs=COMPARED)]),
+        ("Side by side: link", [*charts("throughput", "per", runs=COMPARED)]),
     ]

@@ -1,11 +1,11 @@
 """The common part of all boards: variables, annotations, links, refresh interval, and Grafana's schema."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
-from dashboard.grafana_boards.influxql import events, tag_values
+from dashboard.grafana_boards.influxql import COMPARED, RUN, begin, events, newest, tag_values
 from dashboard.grafana_boards.panels import SOURCE, Panel
-from telemetry.records import ControlRecord, Record, TcpRecord
+from telemetry.records import ControlRecord, TcpRecord
 
 #: those of the oldest and the newest Grafana that docs/grafana.md names (9.4 and 12); a newer one reads older boards
 OLDEST_SCHEMA, NEWEST_SCHEMA = 36, 41
@@ -37,9 +37,9 @@ def board(
         "timepicker": {"refresh_intervals": ["5s", "10s", "30s", "1m"]},
         "refresh": REFRESH,
         "schemaVersion": schema,
-        "links": [_others()],
+        "links": [_others(), *([_newest(uid)] if "run" in variables else [])],
         "templating": {"list": [_VARIABLES[name] for name in variables]},
-        "annotations": {"list": [_CONTROLS, _TIMEOUTS] if "run" in variables else []},
+        "annotations": {"list": [*_annotations(variables)]},
         "panels": _placed(rows),
     }
 
@@ -79,6 +79,22 @@ def _others() -> dict[str, Any]:
     }
 
 
+def _newest(uid: str) -> dict[str, Any]:
+    """The link to the same board of the newest run: without a choice, Grafana takes the first value of a variable."""
+    return {
+        "type": "link",
+        "title": "newest run",
+        "tags": [],
+        "asDropdown": False,
+        "includeVars": False,
+        "keepTime": False,
+        "targetBlank": False,
+        "icon": "bolt",
+        "tooltip": "Follow the run that has begun last",
+        "url": f"/d/{uid}?from=now-5m&to=now",
+    }
+
+
 def _variable(name: str, label: str, asked: str, *, several: bool = False) -> dict[str, Any]:
     """A variable and the query for its values. The ids must differ: Grafana 9 keeps only one variable per id."""
     return {
@@ -104,13 +120,13 @@ def _variable(name: str, label: str, asked: str, *, several: bool = False) -> di
 
 
 _VARIABLES = {
-    "run": _variable("run", "Run", tag_values("link", "run", of_run=False)),
-    "other": _variable("other", "Other run", tag_values("link", "run", of_run=False)),
+    "run": _variable("run", "Run", tag_values("link", "run", of="all")),
+    "other": _variable("other", "Other run (B)", tag_values("link", "run", of="others")),
     "flow": _variable("flow", "Flow", tag_values("flow", "flow"), several=True),
 }
 
 
-def _annotation(name: str, record: type[Record], whose: str, colour: str) -> dict[str, Any]:
+def _annotation(name: str, asked: str, tag: str, colour: str) -> dict[str, Any]:
     return {
         "name": name,
         "enable": True,
@@ -122,13 +138,27 @@ def _annotation(name: str, record: type[Record], whose: str, colour: str) -> dic
             "datasource": SOURCE,
             "fromAnnotations": True,
             "queryType": "tags",
-            "query": events(record, whose),
+            "query": asked,
             "rawQuery": True,
             "textColumn": "text",
-            "tagsColumn": whose,
+            "tagsColumn": tag,
         },
     }
 
 
-_CONTROLS = _annotation("Controls", ControlRecord, "name", "blue")
-_TIMEOUTS = _annotation("TCP timeouts", TcpRecord, "flow", "red")
+def _annotations(variables: Sequence[str]) -> Iterator[dict[str, Any]]:
+    """The marks of a board's runs: of two, those of each by themselves."""
+    if "run" not in variables:
+        return
+    several = "other" in variables
+    for letter, scope in (COMPARED if several else {"": RUN}).items():
+        behind = f" of {letter}" if letter else ""
+        change, timeout, end = _MARKS[letter]
+        yield _annotation(f"Controls{behind}", events(ControlRecord, "name", scope), "name", change)
+        yield _annotation(f"TCP timeouts{behind}", events(TcpRecord, "flow", scope), "flow", timeout)
+        yield _annotation(f"Begin{behind}", begin(scope), "run", end)
+        yield _annotation(f"Newest record{behind}", newest(scope), "run", end)
+
+
+#: colours of marks: changes by a person, timeouts, begin and newest record
+_MARKS = {"": ("blue", "red", "green"), "A": ("blue", "red", "green"), "B": ("orange", "dark-red", "dark-green")}

@@ -19,7 +19,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from dashboard.charts import WINDOW_S, Figure, Line, Percentile, Rate, Ratio, Share, TotalRate, Value
-from telemetry.records import DatabaseRecord, RunRecord
+from telemetry.records import DatabaseRecord, LinkRecord, RunRecord
 
 #: the data source's uid, by which boards know it
 DATASOURCE = "fadelab-influxdb"
@@ -30,7 +30,7 @@ FEW = 10
 SHORT_MS = round(500 * WINDOW_S)
 
 _RUN = '"run" =~ /^${run:regex}$/'
-_BOTH = f'({_RUN} OR "run" =~ /^${{other:regex}}$/)'
+_OTHER = '"run" =~ /^${other:regex}$/'
 _TIME = "$timeFilter"
 
 
@@ -40,8 +40,6 @@ class Scope:
 
     #: conditions on tags
     where: tuple[str, ...]
-    #: tags besides those of the record that tell series apart
-    tags: tuple[str, ...] = ()
     #: one value per interval of the panel, of the whole time range, or of the whole run in any range
     per: str = "interval"
 
@@ -63,7 +61,7 @@ class Scope:
 
     def by(self, tags: Sequence[str]) -> str:
         """The tags that distinguish series: a list for GROUP BY."""
-        return ", ".join(f'"{tag}"' for tag in (*self.tags, *tags))
+        return ", ".join(f'"{tag}"' for tag in tags)
 
     def per_value(self, tags: Sequence[str]) -> str:
         """The GROUP BY that makes one value of each interval, of the range or of the run."""
@@ -78,8 +76,8 @@ class Scope:
 
 #: the chosen run
 RUN = Scope((_RUN,))
-#: both runs of the board that compares
-BOTH = Scope((_BOTH,), ("run",))
+#: the runs of the board that compares, by the letter that stands for each
+COMPARED = {"A": RUN, "B": Scope((_OTHER,))}
 
 
 def query(line: Line, scope: Scope, factor: float = 1.0) -> str:
@@ -121,8 +119,7 @@ def _total_rate(figure: TotalRate, record: type[DatabaseRecord], scope: Scope, f
         return f'SELECT sum("one") FROM ({each}){scope.group(())}'
     # on a chart beside its parts: the sum of one alone would be its line once more
     sums = f'SELECT sum("one") AS "whole", count("one") AS "part" FROM ({each}){scope.group(())}'
-    where = f' WHERE "part" > 1{f" GROUP BY {by}" if (by := scope.by(())) else ""}'
-    return f'SELECT last("whole") FROM (SELECT "whole" FROM ({sums}){where}){scope.group(())}'
+    return f'SELECT last("whole") FROM (SELECT "whole" FROM ({sums}) WHERE "part" > 1){scope.group(())}'
 
 
 def _share(figure: Share, record: type[DatabaseRecord], scope: Scope, factor: float) -> str:
@@ -192,14 +189,29 @@ def chosen_run() -> str:
     return runs(_RUN, 1)
 
 
-def events(record: type[DatabaseRecord], whose: str) -> str:
+def compared_runs() -> dict[str, str]:
+    """Both runs by their letters, whenever they were; tables."""
+    return {letter: runs(scope.where[0], 1) for letter, scope in COMPARED.items()}
+
+
+def events(record: type[DatabaseRecord], whose: str, scope: Scope = RUN) -> str:
     """Events in words, and the tag that names their subject."""
-    return f'SELECT "text", "{whose}" FROM "{record.measurement}" WHERE {_RUN} AND {_TIME}'
+    return f'SELECT "text", "{whose}" FROM "{record.measurement}" WHERE {scope.conditions()}'
 
 
-def tag_values(measurement: str, tag: str, *, of_run: bool = True) -> str:
-    """The values of a variable: those of a tag, in the chosen run or in all runs."""
-    where = f" WHERE {_RUN}" if of_run else ""
+def begin(scope: Scope = RUN) -> str:
+    """The begin of a run, with its scheme."""
+    return f'SELECT "scheme" AS "text", "run" FROM "{RunRecord.measurement}" WHERE {scope.conditions()}'
+
+
+def newest(scope: Scope = RUN) -> str:
+    """The newest record of a run's links, with the scheme: its end, once it is over."""
+    return f'SELECT last("scheme") AS "text", "run" FROM "{LinkRecord.measurement}" WHERE {scope.conditions()}'
+
+
+def tag_values(measurement: str, tag: str, *, of: str = "run") -> str:
+    """The values of a variable: those of a tag, in the chosen `run`, in `all` runs, or in all `others`."""
+    where = {"run": f" WHERE {_RUN}", "all": "", "others": f" WHERE {_RUN.replace('=~', '!~')}"}[of]
     return f'SHOW TAG VALUES FROM "{measurement}" WITH KEY = "{tag}"{where}'
 
 

@@ -14,6 +14,7 @@ Rules
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from string import ascii_lowercase, ascii_uppercase
+from types import MappingProxyType
 from typing import Any
 
 from common.sides import SIDES, Side
@@ -69,6 +70,8 @@ _COLOURS = {
     "collisions": "red",
     "collisions heard": "yellow",
 }
+#: of two runs side by side, as on the page
+_RUNS = {"A": "blue", "B": "orange"}
 #: of states that are names; red is for what is wrong
 _STATE_COLOURS = (
     "blue",
@@ -90,50 +93,58 @@ LOSS: Steps = ("green", (1, "yellow"), (10, "red"))
 SNR: Steps = (_MISSING, (-200, "red"), (8, "yellow"), (15, "green"))
 
 
-def charts(*keys: str, scope: Scope = RUN, height: int = 8) -> Iterator[Panel]:
-    """Yield the panels of some charts: one for each direction of the link, or one for other records."""
+def charts(*keys: str, runs: Mapping[str, Scope] = MappingProxyType({"": RUN}), height: int = 8) -> Iterator[Panel]:
+    """Yield the panels of some charts: one for each direction of the link, or one for other records.
+
+    `runs` are those that a panel shows, by the letters that stand for them; a run alone needs none.
+    """
     for key in keys:
         chart = ALL[key]
         of_link = [line for line in chart.lines if line.by == "link"]
         others = [line for line in chart.lines if line.by != "link"]
         for direction in SIDES if of_link else ():
             # a link's tag in all measurements
-            yield _chart(
-                f"{chart.title}, {direction}", chart, of_link, scope.only("link", direction), height, direction
-            )
+            only = {letter: scope.only("link", direction) for letter, scope in runs.items()}
+            yield _chart(f"{chart.title}, {direction}", chart, of_link, only, height, direction)
         if others:
             # where the lines of links have panels of their own, these are TCP's
             title = f"{chart.title}, TCP" if of_link else chart.title
-            chosen = scope.chosen("flow") if all("flow" in line.record.tags for line in others) else scope
+            chosen = dict(runs)
+            if all("flow" in line.record.tags for line in others):
+                chosen = {letter: scope.chosen("flow") for letter, scope in runs.items()}
             yield _chart(title, chart, others, chosen, height)
 
 
 def _chart(
-    title: str, chart: Chart, lines: Sequence[Line], scope: Scope, height: int, direction: Side | None = None
+    title: str,
+    chart: Chart,
+    lines: Sequence[Line],
+    runs: Mapping[str, Scope],
+    height: int,
+    direction: Side | None = None,
 ) -> Panel:
     unit, factor, _ = _UNITS_OF.get(chart.name) or _unit(chart.unit)
-    targets, overrides = [], []
+    asked: list[tuple[str, str]] = []
+    overrides = [_coloured_run(letter) for letter in runs if letter]
+    counted = [line for line in lines if isinstance(line.figure, Ratio | Share)]
     for number, line in enumerate(lines):
         name = line.suffix or line.short or chart.title.lower()
-        alias = _alias(line, name, scope)
-        targets.append(target(_REFS[number], query(line, scope, factor), alias))
-        colour = _COLOURS.get(line.suffix, _MAIN[direction]) if direction is not None else ""
-        if direction is not None and not scope.tags:
+        asked += [(query(line, scope, factor), _alias(line, name, letter)) for letter, scope in runs.items()]
+        if direction is not None and "" in runs:
             bounds = _band(lines, number) if line.band else {}
-            overrides.append(_override("byName", name, color={"mode": "fixed", "fixedColor": colour}, **bounds))
-        elif line.suffix and number:
-            overrides.append(_override("byRegexp", f"/ {line.suffix}$/", **{"custom.lineStyle": _DASHES}))
-    counted = [line for line in lines if isinstance(line.figure, Ratio | Share)]
-    for ref, line in zip(_REFS[len(lines) :], counted, strict=False):
+            overrides.append(_override("byName", name, color=_fixed(_colour(line, direction)), **bounds))
+        elif number and (line.suffix or "" not in runs):
+            end = line.suffix or "all flows"
+            overrides.append(_override("byRegexp", f"/ {end}$/", **{"custom.lineStyle": _DASHES}))
+    for line in counted if "" in runs else ():
         # a legend's own mean gives a second with ten packets the weight of one with a thousand
-        name = f"{line.suffix or chart.title.lower()}{_OVERALL}"
-        alias = _alias(replace(line, suffix=name), name, scope)
-        targets.append(target(ref, query(line, scope.over("range"), factor), alias))
-        if direction is not None and not scope.tags:
-            colour = _COLOURS.get(line.suffix, _MAIN[direction])
-            overrides.append(_override("byName", name, color={"mode": "fixed", "fixedColor": colour}, **_UNSEEN))
+        name = f"{line.suffix or line.short or chart.title.lower()}{_OVERALL}"
+        asked.append((query(line, runs[""].over("range"), factor), _alias(replace(line, suffix=name), name, "")))
+        if direction is not None:
+            overrides.append(_override("byName", name, color=_fixed(_colour(line, direction)), **_UNSEEN))
         else:
             overrides.append(_override("byRegexp", f"/{_OVERALL}$/", **_UNSEEN))
+    targets = [target(ref, text, alias) for ref, (text, alias) in zip(_REFS, asked, strict=False)]
     # rows of a legend for two series of each query, and its head
     height = max(height, -(-((2 * len(targets) + 1) * _LEGEND_ROW_PX + _HEAD_PX) // _GRID_PX))
     custom = {
@@ -184,11 +195,23 @@ def _unit(unit: str) -> tuple[str, float, int]:
     return _UNITS.get(unit, (f"suffix:{unit}", 1.0, 1))
 
 
-def _alias(line: Line, name: str, scope: Scope) -> str:
+def _colour(line: Line, direction: Side) -> str:
+    return _COLOURS.get(line.suffix, _MAIN[direction])
+
+
+def _fixed(colour: str) -> dict[str, str]:
+    return {"mode": "fixed", "fixedColor": colour}
+
+
+def _coloured_run(letter: str) -> dict[str, Any]:
+    """The colour of all series of one of two runs, whose names begin with its letter."""
+    return _override("byRegexp", f"/^{letter}( |$)/", color=_fixed(_RUNS[letter]))
+
+
+def _alias(line: Line, name: str, letter: str) -> str:
     """The name of a line's series in Grafana; `$tag_flow` in it is the series' tag."""
     whose = {"flow": "$tag_flow ", "station": "$tag_station ", "all": "all flows ", "link": ""}[line.by]
-    run = "$tag_run " if scope.tags else ""
-    return f"{run}{whose}{line.suffix if whose else name}".strip()
+    return f"{letter} {whose}{line.suffix if whose else name}".strip()
 
 
 def headline(title: str, description: str, chart: str, number: int = 0, *, colour: str | Steps) -> Panel:
@@ -269,11 +292,12 @@ def _names() -> Iterator[dict[str, Any]]:
 
 
 def bars(title: str, description: str, unit: str, *asked: tuple[str, str]) -> Panel:
-    """Figures of whole runs as bars, a group for each; `asked` are pairs of a query and an alias."""
+    """Figures of two whole runs as bars; `asked` are pairs of a query and an alias that begins with a run's letter."""
     name, _, decimals = _unit(unit)
     targets = [target(ref, text, alias) for ref, (text, alias) in zip(_REFS, asked, strict=False)]
-    defaults = _moment(name, decimals, "blue") | {"color": {"mode": "palette-classic"}, "min": 0}
-    panel = _panel("bargauge", title, description, targets, defaults, [], width=8, height=6)
+    defaults = _moment(name, decimals, "blue") | {"min": 0}
+    overrides = [_coloured_run(letter) for letter in _RUNS]
+    panel = _panel("bargauge", title, description, targets, defaults, overrides, width=8, height=6)
     panel["options"] = {
         "reduceOptions": {"calcs": ["lastNotNull"], "fields": "", "values": False},
         "orientation": "horizontal",

@@ -100,8 +100,13 @@ def test_the_compose_file_gives_grafana_what_the_files_ask_for() -> None:
 def test_a_board_has_headings_and_no_panels_over_each_other(name: str) -> None:
     board = BOARDS[name]
     assert board["uid"] == f"fadelab-{name}"
-    [link] = board["links"]
+    link, *newest = board["links"]
     assert (link["tags"], link["includeVars"], link["keepTime"]) == (board["tags"], True, True)
+    # without a run and with a time that goes on; Grafana takes the first of the variable's values, sorted from the last
+    assert [each["url"] for each in newest] == ([f"/d/fadelab-{name}?from=now-5m&to=now"] if name != "runs" else [])
+    for variable in board["templating"]["list"]:
+        if variable["name"] == "run":
+            assert (variable["sort"], variable["current"]) == (2, {})
     places: set[tuple[int, int]] = set()
     for panel in board["panels"]:
         assert panel["title"]
@@ -291,8 +296,11 @@ def test_annotations_say_what_happened(name: str, filled: Filled) -> None:
             for series in answer
             for row in series.values
         ]
-    assert marks["Controls"] == [("snr_db: 12.5", "snr_db"), ("scheme: none", "scheme")]
-    assert marks["TCP timeouts"] == [("timeout", "bulk")] * 6
+    for behind in (" of A", " of B") if name == "compare" else ("",):
+        assert marks[f"Controls{behind}"] == [("snr_db: 12.5", "snr_db"), ("scheme: none", "scheme")]
+        assert marks[f"TCP timeouts{behind}"] == [("timeout", "bulk")] * 6
+        assert marks[f"Begin{behind}"] == [("slacp", RUN)]
+        assert marks[f"Newest record{behind}"] == [("none", RUN)]
 
 
 def test_every_name_in_a_query_is_in_the_database(filled: Filled) -> None:
@@ -309,6 +317,14 @@ def test_every_name_in_a_query_is_in_the_database(filled: Filled) -> None:
 def panel_of(board: str, title: str) -> dict[str, Any]:
     [panel] = [panel for panel in asking(BOARDS[board]) if panel["title"] == title]
     return panel
+
+
+def table_rows(
+    run: Filled, panel: dict[str, Any], chosen: dict[str, list[str]], time_ms: tuple[int, int]
+) -> list[dict[str, Any]]:
+    """The rows of a table, by the names of its columns."""
+    answer = run.influx.query(run.interpolate(panel["targets"][0]["query"], chosen, time_ms=time_ms))
+    return [dict(zip(series.columns, row, strict=True)) for series in answer for row in series.values]
 
 
 def query_of(board: str, title: str, number: int = 0) -> str:
@@ -451,9 +467,7 @@ def test_a_board_leads_to_the_time_of_its_run(name: str, filled: Filled) -> None
     assert first["title"].startswith("Run: a click")
     # in a range long after the run, as the last five minutes are
     later = filled.to_ms + 9_000_000, filled.to_ms + 9_300_000
-    query = filled.interpolate(first["targets"][0]["query"], {"run": [filled.run]}, time_ms=later)
-    [series] = filled.influx.query(query)
-    [row] = [dict(zip(series.columns, row, strict=True)) for row in series.values]
+    [row] = table_rows(filled, first, {"run": [filled.run]}, later)
     assert (row["run"], int(row["begins"]), int(row["ends"])) == (filled.run, filled.from_ms, filled.to_ms)
     [links] = [
         setting["value"]
@@ -505,13 +519,56 @@ def test_two_runs_are_compared_whenever_they_were(influx: Influx, tmp_path: Path
     first = keep(influx, "first", 1_790_002_000 * SECOND, run_records("bulk"), tmp_path)
     keep(influx, "second", 1_790_009_000 * SECOND, run_records("bulk"), tmp_path)
     chosen = {"run": ["first"], "other": ["second"], "flow": ["bulk"]}
-    for title in ("Goodput of the run", "Loss before repair", "Round-trip time", "Timeouts", "Link retransmissions"):
-        panel = next(panel for panel in asking(BOARDS["compare"]) if panel["title"] == title)
+    shown = {"A": "first", "B": "second"}
+    for letter, run in shown.items():
         # a range in which neither was
-        asked = first.interpolate(panel["targets"][0]["query"], chosen, time_ms=(0, 1))
-        found = {series.tags["run"]: series.values for series in influx.query(asked)}
-        assert set(found) == {"first", "second"}
-        assert found["first"][0][1] == pytest.approx(found["second"][0][1])
+        [row] = table_rows(first, panel_of("compare", f"Run {letter}"), chosen, (0, 1))
+        assert (row["run"], row["scheme"], row["seed"]) == (run, "slacp", 1)
+    bars = [panel for panel in asking(BOARDS["compare"]) if panel["type"] == "bargauge"]
+    assert len(bars) == 6
+    for panel in bars:
+        found: dict[str, dict[str, float]] = {letter: {} for letter in shown}
+        for target in panel["targets"]:
+            for series in influx.query(first.interpolate(target["query"], chosen, time_ms=(0, 1))):
+                # short enough for a bar's label, and no run's name, which begins like every other
+                name = named(target["alias"], series.tags)
+                assert len(name) <= len("A p95 bulk")
+                found[name[0]][name[1:]] = series.values[0][1]
+        assert found["A"]
+        assert found["A"] == pytest.approx(found["B"])
+        whole = {"Loss before repair": {" up": 5, " down": 5}, "Link retransmissions": {" up": 5, " down": 5}}
+        assert found["A"] == pytest.approx(whole.get(panel["title"], found["A"]))
+
+
+def test_each_of_two_runs_has_one_colour_and_its_own_marks() -> None:
+    board = BOARDS["compare"]
+    for panel in asking(board):
+        if panel["type"] not in ("bargauge", "timeseries"):
+            continue
+        colours = {
+            override["matcher"]["options"]: setting["value"]["fixedColor"]
+            for override in panel["fieldConfig"]["overrides"]
+            for setting in override["properties"]
+            if setting["id"] == "color"
+        }
+        for target in panel["targets"]:
+            fitting = [colour for rule, colour in colours.items() if re.search(rule.strip("/"), target["alias"])]
+            assert fitting == [{"A": "blue", "B": "orange"}[target["alias"][0]]], target["alias"]
+            asked = {"A": "${run:regex}", "B": "${other:regex}"}
+            assert [letter for letter, run in asked.items() if run in target["query"]] == [target["alias"][0]]
+    marks = {mark["name"]: mark["target"]["query"] for mark in board["annotations"]["list"]}
+    for name, query in marks.items():
+        assert ("${run:regex}" in query, "${other:regex}" in query) == (not name.endswith("B"), name.endswith("B"))
+    assert {name[-1] for name in marks} == {"A", "B"}
+
+
+def test_the_other_run_is_another_one(influx: Influx, filled: Filled) -> None:
+    [_, other, _] = BOARDS["compare"]["templating"]["list"]
+    asked = filled.interpolate(other["query"], {"run": [filled.run]})
+    offered = {row[1] for series in influx.query(asked) for row in series.values}
+    assert filled.run not in offered
+    # also those whose names are like its own
+    assert {"20260921-a.b-s12", "20260921-aXb-s1"} <= offered
 
 
 def test_a_share_has_no_value_while_little_is_sent(influx: Influx, tmp_path: Path) -> None:

@@ -47,7 +47,11 @@ class Filled:
         for variable in board["templating"]["list"]:
             query = self.interpolate(variable["query"], chosen)
             found = sorted({row[1] for series in self.influx.query(query) for row in series.values})
-            if variable["name"] in ("run", "other"):
+            if variable["name"] == "other":
+                assert self.run not in found
+                # of one run alone, every figure is there twice
+                found = [self.run]
+            if variable["name"] == "run":
                 assert self.run in found
                 found = [self.run]
             assert found, query
