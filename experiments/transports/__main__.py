@@ -30,6 +30,7 @@ class Case:
 _DEEP: Final = Bottleneck(queue_options={"limit_packets": 200})
 _SHALLOW: Final = Bottleneck(queue_options={"limit_packets": 10})
 _LOSSY: Final = Bottleneck(queue_options={"limit_packets": 200}, per=0.01)
+_L4S: Final = Bottleneck(rate_bps=40_000_000, rtt_ns=20_000_000, queue="dualpi2", queue_options={"limit_packets": 2000})
 _FAST_LOSSY: Final = Bottleneck(rate_bps=20_000_000, queue_options={"limit_packets": 1000}, per=0.01)
 
 CASES: Final = (
@@ -50,6 +51,16 @@ CASES: Final = (
         profiles=("bbr3", "bbr3"),
         duration_s=60,
         warmup_s=20,
+    ),
+    *(
+        Case(
+            name=f"l4s-{'-'.join(profiles)}",
+            text=f"40 Mbit/s, 20 ms, `dualpi2`: {' and '.join(profiles)}",
+            path=_L4S,
+            profiles=profiles,
+            duration_s=15,
+        )
+        for profiles in (("prague",), ("prague", "modern"))
     ),
 )
 

@@ -57,6 +57,20 @@ def test_a_seed_repeats_and_another_differs() -> None:
     assert course(1) == course(1) != course(2)
 
 
+@pytest.mark.slow
+def test_prague_beside_cubic_waits_less_than_5_ms_and_shares_within_a_factor_of_two() -> None:
+    # RFC 9332 section 2.1 (the coupling, k = 2) and RFC 9330 (L4S): consistently low delay, and about equal rates
+    path = Bottleneck(rate_bps=40_000_000, rtt_ns=20_000_000, queue="dualpi2", queue_options={"limit_packets": 2000})
+    result = run(path, ["prague", "modern"], seed=1, duration_s=15)
+    prague, cubic = result.flows
+    assert prague.wait_p99_ms < 5
+    assert 0.5 < prague.goodput_bps / cubic.goodput_bps < 2
+    assert (prague.retransmits, result.marks > 100) == (0, True)
+    assert result.utilisation > 0.95
+    # the wait in the classic queue is the controller's target, 15 ms
+    assert 10 < cubic.wait_ms < 20
+
+
 def test_marks_of_the_queue_reach_a_tcp_with_ecn_which_then_loses_little() -> None:
     # RFC 3168: CE in the IP header, ECE, and a window that is halved
     path = Bottleneck(rate_bps=10_000_000, rtt_ns=20_000_000, queue="dualpi2", queue_options={"limit_packets": 500})
