@@ -55,7 +55,8 @@ def recorded_run(place: Path, **changes: Any) -> Iterator[Filled]:
 
 
 def test_a_finished_run_fills_every_panel_but_the_radios(tmp_path: Path) -> None:
-    work = [{"kind": "bulk", "duration_s": 5, "drain_s": 1}]
+    # two flows, so that there is a line of all
+    work = [{"kind": "bulk", "duration_s": 5, "drain_s": 1}] * 2
     empty = set()
     with recorded_run(tmp_path, channel={"per": 0.1}, workloads=work) as run:
         for board in BOARDS.values():
