@@ -27,6 +27,7 @@ from hosts.jsonlines import MessageReader, run_child, unexpected, write_message
 from hosts.kernel.namespaces import enter
 from hosts.kernel.probes import TcpProbe
 from hosts.kernel.profiles import user_profile
+from hosts.kernel.programs import KernelPrograms
 from hosts.kernel.tcp_flows import KernelTcp
 from hosts.kernel.tun import Tun
 from hosts.kernel.tun_stack import TunStack, TunTcp
@@ -53,6 +54,7 @@ class AgentProcess:
         self._probe_interval_ns = config.probe_interval_ms * MS
         self.loop = Loop()
         self._begun = self._stopping = False
+        self._programs = KernelPrograms(self.loop)
         self._context = Context(
             clock=self.loop,
             host=config.host,
@@ -76,6 +78,9 @@ class AgentProcess:
                 ended=self._ended,
                 broken=lambda flow, error: write_message(FlowBroken(flow=flow, error=error)),
                 again_ns=None if config.again_s is None else int(config.again_s * 1e9),
+                programs=self._programs,
+                address=config.address or "",
+                namespace=config.namespace or "",
             )
         except BaseException:
             self.close()
@@ -119,6 +124,7 @@ class AgentProcess:
 
     def close(self) -> None:
         """Release all resources; idempotent."""
+        self._programs.close()
         for transport in self.transports.values():
             transport.close()
 

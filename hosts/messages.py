@@ -53,6 +53,8 @@ class AgentConfig:
     tun_fd: int | None = None
     #: for logs that workloads ask for; None: there is none
     folder: str | None = None
+    #: own IPv4 address, for programs of others; None: not told
+    address: str | None = None
 
     def __post_init__(self) -> None:
         if self.probe_interval_ms <= 0:

@@ -18,7 +18,8 @@ from hosts.engine.context import Context, ignore
 from hosts.engine.datagrams import Datagrams, UdpReceiver, UdpSender
 from hosts.engine.delays import Counts
 from hosts.engine.probe import FlowCounter
-from hosts.engine.results import EndReport, Received, Sent, TcpSent
+from hosts.engine.programs import ProgramEnd, Programs, Task
+from hosts.engine.results import EndReport, Received, Sent, TcpSent, Told
 from hosts.engine.streams import Receive, ReceivingEnd, SendingEnd, Transfer, Transport, never_connected
 from hosts.workloads import Workload, sender_of
 
@@ -46,12 +47,20 @@ class Agent:
         broken: Callable[[str, str], None] = lambda flow, error: None,
         again_ns: int | None = None,
         see: Callable[[str], Callable[[int, int], None]] | None = None,
+        programs: Programs | None = None,
+        address: str = "",
+        namespace: str = "",
     ) -> None:
         self.context = context
         self.clock: Clock = context.clock
         self.again_ns = again_ns
         self.broken = broken
         self._transports, self._datagrams, self._peer = transports, datagrams, peer
+        self._programs = programs
+        #: of this host and of the other, where programs run
+        self.address, self.peer = address, peer
+        #: network namespace, empty for that of the process
+        self.namespace = namespace
         self._ended = ended
         self._send = [work for work in workloads if sender_of(work) == context.host]
         self._receive = [work for work in workloads if sender_of(work) != context.host]
@@ -64,6 +73,7 @@ class Agent:
         }
         self._senders: dict[tuple[str, int], SendingEnd | UdpSender] = {}
         self._receivers: dict[tuple[str, int], ReceivingEnd | UdpReceiver] = {}
+        self._clients: dict[str, ProgramEnd] = {}
         #: connections accepted, and octets received at the end of the duration, by flow
         self._accepted: dict[str, int] = {}
         #: of own flows, connections that have come about and ended: the receiver numbers those that it accepts
@@ -98,7 +108,7 @@ class Agent:
 
     def stop(self) -> None:
         """End the transfers that still run; their ends report."""
-        for end in [*self._senders.values(), *self._receivers.values()]:
+        for end in [*self._senders.values(), *self._receivers.values(), *self._clients.values()]:
             end.abort("stopped")
         for flow in list(self._awaiting):
             self._end_replies(flow)
@@ -253,6 +263,31 @@ class Agent:
             self.clock.at(self.clock.now + drain_ns, self._end_replies, flow)
         else:
             self._end_replies(flow)
+
+    # programs of others
+
+    def require_program(self, task: Task) -> None:
+        """Raise HostError when a program is missing."""
+        self._the_programs().require(task)
+
+    def serve_program(self, task: Task, ready: str) -> None:
+        """Start a server; see `Programs.serve`."""
+        self._the_programs().serve(task, ready)
+
+    def run_program(
+        self,
+        work: Workload,
+        task: Task,
+        until: int,
+        parse: Callable[[str], Told],
+        done: Callable[[Told | None, str | None], None],
+    ) -> None:
+        """Run a client; see `ProgramEnd`."""
+        self._clients[work.flow] = ProgramEnd(self._the_programs(), task, until, parse, done)
+
+    def _the_programs(self) -> Programs:
+        assert self._programs is not None, "the scenario refuses programs where there are none"
+        return self._programs
 
     def _contents(self, work: Workload) -> Contents:
         return self._transports[work.transport].contents or self.context.contents

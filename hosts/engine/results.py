@@ -91,8 +91,37 @@ class UdpReceived(_Received):
     delay_ms_max: float | None
 
 
-Sent = TcpSent | UdpSent
-Received = TcpReceived | UdpReceived
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Told:
+    """What a program of others tells of its transfer."""
+
+    #: payload octets at the receiver
+    bytes: int
+    duration_s: float
+    #: None: it does not tell; likewise below
+    retransmissions: int | None = None
+    #: mean round trip
+    delay_ms: float | None = None
+    #: packets
+    lost: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProgramSent(_Sent):
+    """The sending end of a program's flow; only the client tells something."""
+
+    told: Told | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProgramReceived(_Received):
+    """The receiving end of a program's flow."""
+
+    told: Told | None
+
+
+Sent = TcpSent | UdpSent | ProgramSent
+Received = TcpReceived | UdpReceived | ProgramReceived
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -105,7 +134,7 @@ class EndReport:
     kind: str
     #: number of the connection within its flow
     index: int
-    result: TcpSent | UdpSent | TcpReceived | UdpReceived
+    result: TcpSent | UdpSent | ProgramSent | TcpReceived | UdpReceived | ProgramReceived
 
     @property
     def role(self) -> Literal["sender", "receiver"]:

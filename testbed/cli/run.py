@@ -69,6 +69,8 @@ def run(
         console = Console()
         console.print(show.table(summaries, f"{loaded.name}: TCP {loaded.tcps}, tier {loaded.tier}"))
         console.print(quality_table(summaries))
+        if (told := show.programs(summaries)) is not None:
+            console.print(told)
         if (guesses := show.guesses(summaries)) is not None:
             console.print(guesses)
         for summary in summaries:

@@ -207,6 +207,7 @@ class _LiveRun:
             config = AgentConfig(
                 host=host,
                 peer=network.address(peer),
+                address=network.address(host),
                 workloads=self._plan.workloads,
                 namespace=network.namespaces[host],
                 seed=self._plan.seed,

@@ -178,6 +178,34 @@ def table(summaries: Sequence[Summary], title: str) -> Table:
     return rows
 
 
+def programs(summaries: Sequence[Summary]) -> Table | None:
+    """Return what programs of others tell, beside what the link has measured; None without programs."""
+    caption = "link: frames sent in the flow's direction, over the whole run, and the share that the air has lost"
+    rows = grid("what programs tell, and the link", "flow", caption=caption, padding=(0, 1))
+    for heading in ("goodput", "time", "retransmitted", "round trip", "lost", "link", "PER"):
+        rows.add_column(heading, justify="right", no_wrap=True)
+    for s in summaries:
+        for flow in s.flows:
+            if flow.told is None:
+                continue
+            told, link = flow.told, s.link[flow.direction]
+            rows.add_row(
+                f"{flow.flow} seed {s.seed}" if len(summaries) > 1 else flow.flow,
+                rate(flow.goodput_bps),
+                f"{told.duration_s:.1f} s",
+                _told(told.retransmissions),
+                "" if told.delay_ms is None else f"{told.delay_ms:.0f} ms",
+                _told(told.lost),
+                rate(link.throughput_bps),
+                f"{100 * link.per:.1f} %",
+            )
+    return rows if rows.row_count else None
+
+
+def _told(count: int | None) -> str:
+    return "" if count is None else str(count)
+
+
 #: instead of the table for a real air, which takes frames without a report
 TRUTH_UNKNOWN = (
     "Packet filters guessed why segments were missing. The losses of a real air are not known, so no guess is judged."

@@ -15,7 +15,7 @@ from typing import Any
 
 from common.sides import SIDES, Side, other
 from hosts.engine.delays import Counts
-from hosts.engine.results import EndReport, Received, Sent, TcpSent
+from hosts.engine.results import EndReport, ProgramReceived, ProgramSent, Received, Sent, TcpSent, Told
 from hosts.engine.split_pairs import SplitCounters
 from hosts.workloads import Workload
 from linklayer.schemes import SCHEMES
@@ -52,6 +52,8 @@ class FlowSummary:
     bytes_sent: int = 0
     #: short transfers: each one's time
     transfer_s: tuple[float, ...] = ()
+    #: of a program of others: what it tells
+    told: Told | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,8 +136,11 @@ class Summary:
     quality: Quality = field(default_factory=Quality)
 
     def plain(self) -> dict[str, Any]:
-        """Return the fields as plain data; `access` only where stations share a carrier."""
+        """Return the fields as plain data; `access` only where stations share a carrier, `told` only of programs."""
         values = asdict(self)
+        for flow in values["flows"]:
+            if flow["told"] is None:
+                del flow["told"]
         if not self.access:
             del values["access"]
         return values
@@ -252,6 +257,8 @@ def summarize_flow(work: Workload, flow: str, reports: Sequence[EndReport], unti
     senders = [end for end in ends if isinstance(end, Sent)]
     outcome = work.outcome(senders, [end for end in ends if isinstance(end, Received)], until_s)
     connections = [end for end in senders if isinstance(end, TcpSent)]
+    tellers = [end.told for end in ends if isinstance(end, ProgramSent | ProgramReceived)]
+    told = next((each for each in tellers if each is not None), None)
     start_s, end_s = outcome.span
     duration_s = end_s - start_s if outcome.duration_s is None else outcome.duration_s
     return FlowSummary(
@@ -265,10 +272,11 @@ def summarize_flow(work: Workload, flow: str, reports: Sequence[EndReport], unti
         goodput_bps=outcome.nbytes * 8 / duration_s if duration_s > 0 else 0.0,
         finished=outcome.finished,
         intact=outcome.intact,
-        retransmits=sum(end.retransmits for end in connections),
+        retransmits=sum(end.retransmits for end in connections) + (0 if told is None else told.retransmissions or 0),
         timeouts=sum(end.timeouts for end in connections),
         bytes_sent=sum(end.bytes_sent for end in connections),
         transfer_s=outcome.transfer_s,
+        told=told,
     )
 
 

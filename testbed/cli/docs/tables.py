@@ -29,6 +29,7 @@ from hosts.tcp.growth import GROWTHS
 from hosts.tcp.profiles import USER_PROFILES
 from hosts.tcp.recovery import RECOVERIES
 from hosts.workloads import WORKLOADS
+from hosts.workloads.programs import PROGRAMS
 from linklayer.filters import FILTERS
 from linklayer.queues import QUEUES
 from linklayer.schemes import SCHEMES
@@ -174,6 +175,10 @@ _TABLES: Mapping[str, tuple[Mapping[str, Any], Columns]] = {
     "capacity-models": (CAPACITY_MODELS, {"`kind`": _NAME, **_KEYS, "capacity": _summary}),
     "phys": (PHYS, {"`phy`": _NAME, **_KEYS, "on the air": _summary}),
     "workloads": (WORKLOADS, {"`kind`": _NAME, **_KEYS, "traffic": _summary}),
+    "programs": (
+        PROGRAMS,
+        {"`tool`": _NAME, "Debian package": lambda program: program.package, "traffic": _summary},
+    ),
     "kernel-profiles": (PROFILES, {"`tcp`": _NAME, **_SUMMARY}),
     "tcp-profiles": (USER_PROFILES, {"profile": _NAME, **_SUMMARY}),
     "recoveries": (RECOVERIES, {"`recovery`": _NAME, **_KEYS, **_SUMMARY}),

@@ -1,0 +1,61 @@
+"""Programs of others for workload `program`, a file each, which declares a `PROGRAM` (docs/how-to/program.md).
+
+Rule kept: a file has command lines and a parser, and no process: `hosts/kernel/programs.py` starts them, on live tiers.
+"""
+
+from dataclasses import dataclass
+from typing import Final, Literal
+
+from common.registry import Registry
+from hosts.engine.programs import Command
+from hosts.engine.results import Told
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Place:
+    """What a command line may name."""
+
+    #: IPv4 address of the server
+    address: str
+    #: on which the server listens
+    port: int
+    #: of the host that the program runs on
+    host: str
+    #: network namespace of that host; empty: that of the process
+    namespace: str
+    duration_s: float
+    #: None: the duration is the limit
+    bytes: int | None
+    seed: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class Program:
+    """A program as scenarios know it."""
+
+    name: str
+    #: in a line, for the table in docs/scenarios.md
+    summary: str
+    #: Debian package
+    package: str
+    #: which end sends the data
+    sends: Literal["client", "server"] = "client"
+    #: whether it needs a number of octets
+    sized: bool = False
+    #: a regular expression: a line of the server's output that says it listens
+    ready: str
+
+    def server(self, place: Place) -> Command:
+        """Return the command of the server, which stays in the foreground and does not end by itself."""
+        raise NotImplementedError
+
+    def client(self, place: Place) -> Command:
+        """Return the command of the client, which ends with the transfer and status 0."""
+        raise NotImplementedError
+
+    def parse(self, output: str) -> Told:
+        """Return what the client tells on stdout. Raises ValueError or KeyError for anything else."""
+        raise NotImplementedError
+
+
+PROGRAMS: Final = Registry("hosts.workloads.programs", "PROGRAM", Program)

@@ -1,0 +1,69 @@
+"""curl, which loads a file from nginx over HTTP and the kernel's TCP."""
+
+import json
+from dataclasses import dataclass
+
+from typing_extensions import override
+
+from hosts.engine.programs import Command
+from hosts.engine.results import Told
+from hosts.workloads.programs import Place, Program
+
+#: one process in the foreground, which writes nothing outside of its folder
+_CONFIGURATION = """\
+daemon off;
+master_process off;
+user root;
+pid nginx.pid;
+error_log stderr notice;
+events {{}}
+http {{
+    access_log off;
+    client_body_temp_path body;
+    fastcgi_temp_path fastcgi;
+    proxy_temp_path proxy;
+    scgi_temp_path scgi;
+    uwsgi_temp_path uwsgi;
+    server {{
+        listen {port};
+        location / {{ root .; }}
+    }}
+}}
+"""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Curl(Program):
+    """One download; the delay is the time to connect, a round trip."""
+
+    @override
+    def server(self, place: Place) -> Command:
+        assert place.bytes is not None, "the workload demands it"
+        return Command(
+            words=("nginx", "-p", ".", "-e", "stderr", "-c", "nginx.conf"),
+            files=(
+                ("nginx.conf", _CONFIGURATION.format(port=place.port).encode()),
+                ("file", bytes(place.bytes)),
+            ),
+        )
+
+    @override
+    def client(self, place: Place) -> Command:
+        told = '{"bytes": %{size_download}, "s": %{time_total}, "connect_s": %{time_connect}}'
+        url = f"http://{place.address}:{place.port}/file"
+        return Command(words=("curl", "--silent", "--show-error", "--fail", "-o", "/dev/null", "-w", told, url))
+
+    @override
+    def parse(self, output: str) -> Told:
+        found = json.loads(output)
+        return Told(bytes=found["bytes"], duration_s=found["s"], delay_ms=found["connect_s"] * 1e3)
+
+
+PROGRAM = Curl(
+    name="curl",
+    summary="a download from nginx over HTTP; needs `bytes`",
+    package="curl nginx",
+    sends="server",
+    sized=True,
+    ready="using the .* event method",
+)
