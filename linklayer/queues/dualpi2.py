@@ -36,15 +36,16 @@ _NEVER: Final = 1 << 61
 
 @dataclass(frozen=True, kw_only=True)
 class DualPi2Options(DropTailOptions):
-    """The controller and the coupling; the defaults are appendix A's, for round trips up to 100 ms. Limits are those of
-    both queues together.
+    """The controller and the coupling; the defaults are Linux's (tc-dualpi2(8)), for round trips up to 100 ms.
+
+    Limits are those of both queues together.
     """
 
     #: wait in C that the controller aims at
     target_ms: Positive = 15
-    #: Tupdate: between two updates of the controller
+    #: Tupdate: between two updates of the controller; appendix A: min(target, RTT_max / 3)
     update_ms: Positive = 16
-    #: integral and proportional gain, 1/s
+    #: integral and proportional gain, 1/s; appendix A: 0.1 Tupdate / RTT_max^2 and 0.3 / RTT_max
     alpha_hz: Positive = 0.16
     beta_hz: Positive = 3.2
     #: k: L's likelihood over the root of C's
