@@ -96,7 +96,9 @@ def run_virtual(
 
 def _environment() -> dict[str, str]:
     """Return the variables that a run may depend on."""
-    return {name: value for name, value in os.environ.items() if name in _VARIABLES or name.startswith(_PREFIXES)}
+    chosen = {name: value for name, value in os.environ.items() if name in _VARIABLES or name.startswith(_PREFIXES)}
+    # caches that are written there are gone with the machine, and an attempt that fails takes time
+    return chosen | {"PYTHONDONTWRITEBYTECODE": "1"}
 
 
 class _Lines:

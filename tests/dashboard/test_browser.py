@@ -251,7 +251,9 @@ def test_losses_of_a_past_run_are_those_of_its_summary(browser: Browser, stage: 
         [summary] = run_all([scenario(link={"scheme": scheme, "ip_queue_bytes": 12_000}, **lossy)], stage.runs)
         with visit(browser, stage, f"#/run/{folder_of(summary).name}") as page:
             for direction in ("up", "down"):
-                page.locator("#past").get_by_role("button", name=direction, exact=True).click()
+                page.locator("#past").get_by_role("group", name="Direction of the link").get_by_text(
+                    direction, exact=True
+                ).click()
                 link = summary.link[direction]
                 counts = (link.corruption_losses, link.residual_losses, link.congestion_losses)
                 assert link.corruption_losses > 20

@@ -429,7 +429,7 @@ def test_a_port_in_use_is_one_line(net: Network) -> None:
     ("change", "complaint"),
     [
         ({"namespace": "fadelab-none-h1"}, "no network namespace fadelab-none-h1: start its run first"),
-        ({"tcp": "user:cubic"}, "no userspace TCP 'user:cubic': choose from user:bsd, user:bsd-newreno"),
+        ({"tcp": "user:cubic"}, "no userspace TCP 'user:cubic': choose from user:bbr3, user:bsd"),
         ({"tcp": "user:sack-cubic", "tcp_changes": {"growth": {"beta": 2.0}}}, "beta is 2.0: must be below 1"),
         ({"tcp": "user:sack", "peer": "10.77.1.2"}, "10.77.1.2 is an address of this host: the peer must be another"),
     ],

@@ -174,9 +174,9 @@ VARIED = [
     [],
     ["channel.per=0.1"],
     ["channel.errors=null", "channel.per=0.1", "channel.up.rate_bps=5e5", "channel.down.errors=high"],
-    ["channel.errors={model: uniform, good_ms: [1, 2], bad_ms: [3, 4]}", "channel.assignment=rbdc"],
+    ["channel.per=null", "channel.errors={model: uniform, good_ms: [1, 2], bad_ms: [3, 4]}", "channel.assignment=rbdc"],
     ["link.fast.dscp=[3, 2, 1]", "channel.excess_delay={probability: 0.1, hold_ms: 50}", "trace=false"],
-    ["link.slacp={redundancy: 0.5, in_order: false, ack_timer_ms: 20}", "workloads.0.flows=3"],
+    ["link.slacp={redundancy: 0.5, in_order: false, ack_timer_ms: 20}", "workloads.0.start_s=3"],
 ]
 
 
@@ -240,11 +240,11 @@ WRONG: list[tuple[dict[str, Any], str, str]] = [
     (with_channel(delay_ms=float("inf")), "channel.delay_ms", "finite"),
     (with_channel(rate_bps=float("inf")), "channel.rate_bps", "finite"),
     (minimal(link={"scheme": "barq"}), "link: scheme 'barq'", "choose from arq, fec, hybrid, "),
-    (minimal(tcp="vegas"), "tcp 'vegas'", "enhanced-daass, or of our own TCPs user:bsd, "),
+    (minimal(tcp="vegas"), "tcp 'vegas'", "enhanced-daass, or of our own TCPs user:bbr3, "),
     (
         minimal(tier="model", tcp="cubic"),
         "tcp 'cubic' cannot run on tier model",
-        "which has no kernel: choose from bsd, ",
+        "which has no kernel: choose from bbr3, bsd, ",
     ),
     (minimal(tcp="sack"), "tcp 'sack'", "user:sack"),
     (minimal(tcp="user:cubic"), "tcp 'user:cubic'", "user:sack"),

@@ -61,7 +61,7 @@ def test_a_name_alone_is_stored_as_a_name() -> None:
     [
         ("emulated", None, "tcp.growth.beta=0.5", "only our own TCPs have recovery and growth, and 'cubic' is none"),
         ("emulated", "reference", "tcp.recovery=reno", "and 'reference' is none: leave them out, or choose from user:"),
-        ("emulated", "user:sack", "tcp.growth=vegas", "tcp.growth: 'vegas' is unknown: choose from 'cubic'"),
+        ("emulated", "user:sack", "tcp.growth=vegas", "tcp.growth: 'vegas' is unknown: choose from 'bbr3', 'cubic'"),
         ("model", "modern", "tcp.growth.beta=1", "tcp.growth.beta: input should be less than 1"),
         ("model", "modern", "tcp.growth.bta=1", r"tcp.growth.bta: unknown key \(did you mean beta\?\)"),
         ("model", "sack", "tcp.growth.beta=0.5", "tcp.growth.beta: is no key here"),
