@@ -28,8 +28,8 @@ class TestLive:
         [flow] = summary.flows
         assert flow.told is not None
         assert flow.finished
-        # the link has carried what iperf3 says has arrived, and headers of 52 octets for each 1448 at least
-        assert flow.told.bytes * 8 * 1500 / 1448 <= summary.link["up"].throughput_bps * flow.told.duration_s * 1.2
+        # the link has carried what iperf3 says has arrived, in packets of 1448 octets at most
+        assert flow.told.bytes <= 1448 * summary.link["up"].packets
         assert 0.5 * RATE_BPS < flow.goodput_bps < RATE_BPS
         # both ways the propagation takes 25 ms
         assert flow.told.delay_ms is not None
