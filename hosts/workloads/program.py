@@ -4,11 +4,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from shlex import split
-from typing import TYPE_CHECKING, Annotated, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from typing_extensions import override
 
-from common.options import Bytes, OneOf, Positive
+from common.options import Bytes, Positive
 from hosts.engine.programs import Command, Task
 from hosts.engine.results import ProgramReceived, ProgramSent, Received, Sent, Told
 from hosts.workloads import Outcome, Port, Workload, WorkloadPlugin, sender_of
@@ -30,7 +30,7 @@ class ProgramTraffic(Workload):
     flow: str = "program"
     port: Port = 6001
     #: a file of hosts/workloads/programs/
-    tool: Annotated[str, OneOf(tuple(PROGRAMS))]
+    tool: str
     duration_s: Positive = 10.0
     #: for programs that transfer a size, in place of the duration
     bytes: Bytes | None = None

@@ -42,6 +42,7 @@ from telemetry.parquet import ParquetSink
 from telemetry.records import AccessRecord, ControlRecord, FlowRecord, PhyRecord, StationRecord, TcpRecord
 from telemetry.sinks import Sinks
 from telemetry.views import PhyView
+from testbed.live import grid
 from testbed.live.children import Child, ChildError, ChildGroup
 from testbed.live.media import Wiring, medium_of
 from testbed.paths import bpf_objects
@@ -57,9 +58,6 @@ _READY_S = 30.0
 _FINAL_S = 10.0
 #: the run's epoch lies this far ahead at least when it is announced, so that it reaches every process in time
 _LEAD_NS = 200_000_000
-#: In virtual time a start takes some microseconds more when a process reads its clock once more. On a grid of whole
-#: ticks of the kernel it is the same start all the same.
-_GRID_NS = 100_000_000
 
 #: of the runs of this process
 _numbers = itertools.count()
@@ -76,15 +74,6 @@ def run_live(
     Closes the hooks' sinks. Raises FadelabError or HostError in one line.
     """
     return _LiveRun(plan, folder, show, hooks).run()
-
-
-def _grid(time_ns: int) -> int:
-    """Return the next time of the grid."""
-    return -(-time_ns // _GRID_NS) * _GRID_NS
-
-
-def _sleep_until(time_ns: int) -> None:
-    time.sleep((time_ns - time.monotonic_ns()) / 1e9)
 
 
 class _LiveRun:
@@ -155,7 +144,7 @@ class _LiveRun:
                 apply(network.namespaces[host], eln.of(profile))
             if plan.clock == "virtual":
                 # radios begin when stations are configured: at the same time, whatever came before
-                _sleep_until(_grid(time.monotonic_ns() + _GRID_NS))
+                grid.pause()
             self._configure_stations(network)
             self._configure_hosts(network)
             if proxy is not None and plan.split is not None:
@@ -222,7 +211,7 @@ class _LiveRun:
 
     def _go(self, group: ChildGroup) -> float:
         """Run until every host is done; return the duration of the run (s)."""
-        self._epoch = _grid(time.monotonic_ns() + _LEAD_NS)
+        self._epoch = grid.next_time(time.monotonic_ns() + _LEAD_NS)
         group.send(Go(epoch_ns=self._epoch))
         epoch_ns = time.time_ns() + self._epoch - time.monotonic_ns()
         self._folder.began(datetime.fromtimestamp(epoch_ns / 1e9, UTC))

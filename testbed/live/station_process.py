@@ -34,6 +34,7 @@ from linklayer.link import Link
 from linklayer.station_counts import StationFinal
 from tcpip.access import Octets
 from telemetry.records import StationRecord
+from testbed.live import grid
 from testbed.live.capture import CapturedRadio
 from testbed.live.media import RadioContext, medium_of
 from testbed.live.process_usage import Usage, resident_bytes
@@ -59,6 +60,8 @@ class StationProcess:
         self._side = side = config.side
         self._station = station = plan.stations[side]
         self._reader = reader
+        if plan.clock == "virtual":
+            grid.pause()
         #: changes of the scenario so far
         self._changes = 0
         self._start = config.start
