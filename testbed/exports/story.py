@@ -3,6 +3,7 @@
 `losses.py` makes stories of a run's timeline, and has the rules by which it does.
 """
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Any, Final, Literal
@@ -30,15 +31,15 @@ LOST: Final = {"damaged": "damaged", "erased": "lost", "unheard": "not heard int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Event:
+class Event(ABC):
     """One event. `place`: a host, a station, or the two stations at the ends of the air."""
 
     time_ns: int
     place: str
 
+    @abstractmethod
     def words(self) -> str:
         """Return the event in words."""
-        raise NotImplementedError
 
     def plain(self) -> dict[str, Any]:
         """Return the event for JSON: its kind, its values and its words."""

@@ -3,6 +3,7 @@
 Rule kept: a file has command lines and a parser, and no process: `hosts/kernel/programs.py` starts them, on live tiers.
 """
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import Final, Literal
 
@@ -30,7 +31,7 @@ class Place:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Program:
+class Program(ABC):
     """A program as scenarios know it."""
 
     name: str
@@ -45,17 +46,17 @@ class Program:
     #: a regular expression: a line of the server's output that says it listens
     ready: str
 
+    @abstractmethod
     def server(self, place: Place) -> Command:
         """Return the command of the server, which stays in the foreground and does not end by itself."""
-        raise NotImplementedError
 
+    @abstractmethod
     def client(self, place: Place) -> Command:
         """Return the command of the client, which ends with the transfer and status 0."""
-        raise NotImplementedError
 
+    @abstractmethod
     def parse(self, output: str) -> Told:
         """Return what the client tells on stdout. Raises ValueError or KeyError for anything else."""
-        raise NotImplementedError
 
 
-PROGRAMS: Final = Registry("hosts.workloads.programs", "PROGRAM", Program)
+PROGRAMS: Final = Registry("hosts.workloads.programs", "PROGRAM", Program)  # type: ignore[type-abstract]
