@@ -132,12 +132,12 @@ export class Live {
   }
 
   #showParts() {
-    this.#offered = this.#runs.map(({ data }) => data.info.charts).join();
     const links = this.#runs.length
       ? downloads(this.#runs.map(({ slot, data }) => ({ slot, name: data.info.name })))
       : [];
     part("downloads").replaceChildren(...links);
     for (const view of [this.charts, this.figures, this.topology, this.views, this.controls]) view.show(this.#runs);
+    this.#offered = this.#runs.map(({ data }) => data.info.charts).join();
   }
 
   #take(frame) {

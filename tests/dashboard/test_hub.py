@@ -4,14 +4,16 @@ import threading
 import time
 from concurrent.futures import ThreadPoolExecutor, wait
 from dataclasses import replace
-from typing import Any
+from typing import Any, get_type_hints
 
 import pytest
+from pydantic import TypeAdapter
 
 from dashboard.hub import RUNS, Feed, Hub, Reader
 from telemetry.records import TcpRecord
 from telemetry.views import PhyView
 from tests.harness.dashboard_runs import EPOCH_NS, LINK, TCP, RecordingControls, info
+from tests.harness.made_up_runs import MadeUpRun
 
 S = 1_000_000_000
 VIEW = PhyView(S, "up", 2.4e9, 2.5e6, (-90.0, -60.04), ((0.70711, -0.70711),), "qpsk")
@@ -234,3 +236,16 @@ def test_who_waits_is_woken(hub: Hub, feed: Feed) -> None:
     waiting.join(60)
     assert woken
     assert woken[0] != version
+
+
+def test_made_up_records_have_the_types_that_they_declare(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What the browser tests show must be what a run may send: a truth value is no number there."""
+    run = MadeUpRun(Hub(), "made-up", "slacp", 1)
+    written: list[Any] = []
+    monkeypatch.setattr(run.feed, "write", written.append)
+    run.step(0.1)
+    assert len(written) > 4
+    for record in written:
+        for name, kind in get_type_hints(type(record)).items():
+            if name not in ("measurement", "tags"):
+                TypeAdapter(kind).validate_python(getattr(record, name), strict=True)

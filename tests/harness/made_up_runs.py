@@ -133,7 +133,7 @@ class MadeUpRun:
             fec_frames=again // 2,
             fec_repairs=again // 2,
             residual_losses=hit - again,
-            congestion_losses=self._random.random() < 0.03,
+            congestion_losses=int(self._random.random() < 0.03),
             corruption_losses=hit,
         )
         bps = frames * _FRAME_BITS / INTERVAL_S
