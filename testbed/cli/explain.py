@@ -65,6 +65,15 @@ def explain(
         raise FadelabError("--loss, --octet and --time each choose a story: give one of them")
     if connection is not None and octet is None:
         raise FadelabError("--connection chooses an octet: give --octet, too")
+    one = number is not None or octet is not None
+    idle = {
+        "--all": all_ and (one or time_s is not None),
+        "--flow": flow is not None and number is not None,
+        "--direction": direction is not None and one,
+        "--fate": fate is not None and one,
+    }
+    for option in (option for option, is_idle in idle.items() if is_idle):
+        raise FadelabError(f"{option} is of the list, and one story is asked for: leave it out")
     folder = folder_of(run, out)
     losses = Losses(timeline_of(folder))
     if octet is not None:

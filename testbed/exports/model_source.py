@@ -41,9 +41,9 @@ def from_model(folder: Path, plan: Plan, records: Mapping[str, Sequence[Mapping[
         # of a version that did not have it
         del repeated["quality"]
     if repeated != stored:
-        wrong = next(key for key in repeated if repeated[key] != stored.get(key))
+        wrong = next(key for key in {**repeated, **stored} if repeated.get(key) != stored.get(key))
         raise FadelabError(
-            f"{folder}: this checkout gives another result ({wrong} is {repeated[wrong]!r}, stored is "
+            f"{folder}: this checkout gives another result ({wrong} is {repeated.get(wrong)!r}, stored is "
             f"{stored.get(wrong)!r}); use the version that its manifest.json names"
         )
     return Timeline(

@@ -376,14 +376,17 @@ def test_wrong_requests_are_one_line(runs: dict[str, fadelab.Run], tmp_path: Pat
         assert complaint in refused(capsys, "export", *args, "--format", "qlog")
 
 
-def test_a_run_that_this_checkout_does_not_repeat_is_refused(runs: dict[str, fadelab.Run], tmp_path: Path) -> None:
+@pytest.mark.parametrize("figure", ["retransmissions", "of_another_version"])
+def test_a_run_that_this_checkout_does_not_repeat_is_refused(
+    runs: dict[str, fadelab.Run], tmp_path: Path, figure: str
+) -> None:
     copy = tmp_path / "copy"
     copy.mkdir()
     for path in runs["none"].folder.iterdir():
         (copy / path.name).write_bytes(path.read_bytes())
     summary = json.loads((copy / "summary.json").read_text())
-    (copy / "summary.json").write_text(json.dumps({**summary, "retransmissions": 12345}))
-    with pytest.raises(FadelabError, match=r"another result \(retransmissions is .*, stored is 12345"):
+    (copy / "summary.json").write_text(json.dumps({**summary, figure: 12345}))
+    with pytest.raises(FadelabError, match=rf"another result \({figure} is .*, stored is 12345"):
         timeline_of(copy)
 
 
