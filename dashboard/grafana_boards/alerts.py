@@ -78,7 +78,7 @@ RULES = (
     Rule(
         "fadelab-session-lost",
         "A session is lost",
-        "A station has had no session with its peer in the last 10 s: no packet can cross.",
+        "For half a minute a station has told that it has no session with its peer: no packet can cross.",
         (
             Condition(
                 f'SELECT count("frames") FROM "{LinkRecord.measurement}" WHERE "established" = false AND {_TIME}',
@@ -87,7 +87,8 @@ RULES = (
                 0,
             ),
         ),
-        10,
+        # a run's first records, and a station that starts anew, have none for a moment
+        30,
     ),
     Rule(
         "fadelab-goodput-low",
