@@ -25,7 +25,7 @@ from testbed.paths import root
 
 
 @click.command(context_settings={"ignore_unknown_options": True}, epilog="docs/testing.md")
-@click.option("--quick", is_flag=True, help="Only what needs no root, no radio and no browser: about a minute.")
+@click.option("--quick", is_flag=True, help="Only what needs no root, no radio and no browser: some minutes.")
 @click.option("--sanitize", is_flag=True, help="The parts in C++ under sanitizers and clang-tidy, and nothing else.")
 @click.argument("pytest_args", nargs=-1, type=click.UNPROCESSED)
 def test(pytest_args: tuple[str, ...], quick: bool, sanitize: bool) -> int:

@@ -79,6 +79,7 @@ def test_fixed_link_may_have_the_queue_of_slacp_adaptive() -> None:
     assert with_queue == adaptive != without
 
 
+@pytest.mark.slow
 def test_outage_in_mid_run_stops_all_frames_and_no_longer(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(compare, "STEPS", {"outage": ((0, 0.0), (20, 1), (40, 0.0))})
     without = compare.measure(Task("outage", Setting(link="slacp"), 1)).goodput_bps

@@ -94,6 +94,7 @@ def test_every_burst_begins_at_a_slot() -> None:
         assert late < begin <= late + STEP + SLOT + LEAD
 
 
+@pytest.mark.slow
 def test_stations_that_have_heard_each_other_take_turns_without_collision() -> None:
     one, other = Station(1, 12_000, waiting=1), Station(2, 3_000)
     drive([one, other], 5_000)
@@ -115,6 +116,7 @@ def test_last_sender_leaves_the_first_slots_to_others() -> None:
     assert gaps == {DEFER + slot * SLOT + LEAD for slot in range(YIELD, YIELD + WINDOW + 1)}
 
 
+@pytest.mark.slow
 def test_collisions_are_heard_by_the_station_whose_burst_ends_first() -> None:
     """Stations that wake together collide when they draw the same slot, and stop doing so, as the draws differ."""
     met = 0

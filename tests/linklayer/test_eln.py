@@ -152,6 +152,7 @@ def test_an_ack_without_room_or_with_a_mark_leaves_as_it_came(access: Access) ->
 # -- memory ----------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_memory_is_bounded() -> None:
     rng = Random(1)
     end = End(Objects(), holes=True)

@@ -108,6 +108,7 @@ class World:
                 self.answer()
 
 
+@pytest.mark.slow
 @settings(max_examples=100, deadline=None)
 @given(
     seed=st.integers(0, 1 << 30),

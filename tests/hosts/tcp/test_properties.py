@@ -207,6 +207,7 @@ ELN_ALONE: tuple[list[dict[str, Any]], dict[str, Any]] = ([{"eln": eln} for eln 
 SMART_ALONE = ([{"recovery": name} for name in ("smart", "newreno")], {"recovery": "newreno"})
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("changes", "peer"), [ELN_ALONE, SMART_ALONE], ids=["ELN", "SMART"])
 @settings(max_examples=60, deadline=None)
 @given(configs(), st.integers(0, 2**32), st.sampled_from([0.02, 0.1, 0.3]))

@@ -274,6 +274,7 @@ def test_a_fast_packet_does_not_wait_behind_a_hole() -> None:
 # -- bounds ----------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_a_peer_that_never_answers_bounds_the_window_and_the_memory() -> None:
     pair = AdaptivePair(lambda end, now, frame: True, octets=False, rate_bps=100_000_000)
     pair.keep_frames = False

@@ -118,6 +118,7 @@ def sweep(ms: float) -> float:
     return 8 + 22 * (1 - abs(ms - 40_000) / 40_000)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("bias_db", [-2.0, 0.0, 2.0])
 def test_a_slow_sweep_costs_little_of_what_an_oracle_delivers(bias_db: float) -> None:
     chosen = delivered(Air(sweep, seed=1, bias_db=bias_db).run(chooser(), 80_000))

@@ -38,6 +38,7 @@ def octets_per_packet(per: float, round_trips: float, seed: int, *, knows: bool)
     return (pair.sent_bytes[0] - sent) / (len(pair.got[1]) - got)
 
 
+@pytest.mark.slow
 @pytest.mark.interpreted
 @pytest.mark.parametrize("round_trips", [3, 6])
 @pytest.mark.parametrize("per", [0.1, 0.3, 0.5])

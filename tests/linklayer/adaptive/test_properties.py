@@ -2,6 +2,7 @@
 
 from typing import cast
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -25,6 +26,7 @@ def number_of(found: object) -> int:
     return int.from_bytes(cast(bytes, found)[:4], "big")
 
 
+@pytest.mark.slow
 @settings(max_examples=60)
 @given(
     patterns=st.tuples(PATTERNS, PATTERNS),

@@ -65,6 +65,7 @@ def bench(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> DemoBench:
     return DemoBench(tmp_path / "runs", monkeypatch)
 
 
+@pytest.mark.slow
 def test_a_demo_on_time_warns_of_nothing(bench: DemoBench, capsys: Capture) -> None:
     assert bench.demo("--allow-late") == 0
     assert bench.most_at_once == 2
@@ -107,6 +108,7 @@ def test_links_run_in_turn_with_room_for_one(bench: DemoBench, capsys: Capture) 
     assert {scenario.radio.rate_sps for scenario in bench.scenarios} == {2.5e6}
 
 
+@pytest.mark.slow
 def test_on_a_weak_machine_the_links_run_at_a_lower_rate(bench: DemoBench, capsys: Capture) -> None:
     bench.room = Room(free=0.3, claimable=0.35)
     assert bench.demo("--seconds", "4") == 0

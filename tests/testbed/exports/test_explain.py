@@ -38,6 +38,8 @@ from testbed.simulation import simulate
 from tests.harness.live_runs import Capture, done, refused
 from tests.testbed.exports.test_export import MARKS, MS, recorded
 
+pytestmark = pytest.mark.slow
+
 LOSSY = fadelab.root() / "scenarios" / "lossy-link.yaml"
 #: how a story ends
 ENDS = (Acknowledged, Crossed, Replaced, Ended)

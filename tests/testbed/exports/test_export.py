@@ -31,6 +31,8 @@ from testbed.results.store import RunFolder
 from tests.harness.live_runs import Capture, done, refused
 from tests.harness.scenarios import scenario
 
+pytestmark = pytest.mark.slow
+
 LOSSY = fadelab.root() / "scenarios" / "lossy-link.yaml"
 EPOCH = 1_700_000_000_000_000_000
 MS = 1_000_000

@@ -13,6 +13,8 @@ from testbed.exports.futures import futures
 from testbed.exports.source import timeline_of
 from tests.harness.live_runs import Capture, done, refused
 
+pytestmark = pytest.mark.slow
+
 LOSSY = fadelab.root() / "scenarios" / "lossy-link.yaml"
 AT_NS = 3_000_000_000
 

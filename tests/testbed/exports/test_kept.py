@@ -18,6 +18,8 @@ from testbed.source_files import digest_now
 from testbed.sources import look
 from tests.testbed.exports.test_export import MARKS, recorded
 
+pytestmark = pytest.mark.slow
+
 LOSSY = fadelab.root() / "scenarios" / "lossy-link.yaml"
 
 

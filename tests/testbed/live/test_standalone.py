@@ -165,6 +165,7 @@ def test_host_writes_to_a_database_and_ends_with_its_work(tmp_path: Path) -> Non
         assert last["flow"]["last_bytes_received"] == 200_000
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("args", "message"),
     [

@@ -27,6 +27,7 @@ def up(folder: Path, column: str) -> dict[float, Any]:
     return {round(row["time_ns"] / 1e9, 1): row[column] for row in read_records(folder, "link") if row["link"] == "up"}
 
 
+@pytest.mark.slow
 def test_runs_that_differ_later_are_equal_until_then(tmp_path: Path) -> None:
     changes: list[list[dict[str, Any]]] = [
         [],

@@ -18,6 +18,7 @@ from tests.harness.scenarios import raw_scenario
 SEEDS = (35_001, 35_002, 35_003, 35_004)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number", SEEDS)
 def test_worlds_with_faults_keep_the_rules(number: int) -> None:
     @seed(number)

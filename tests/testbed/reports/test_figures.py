@@ -91,6 +91,7 @@ def test_figures_are_what_they_were(changes: dict[str, Any], names: int, expecte
     assert fingerprint(*(each.name + each.caption + each.svg for each in drawn)) == expected
 
 
+@pytest.mark.slow
 def test_report_is_what_it_was(tmp_path: Path) -> None:
     none, slacp, snoop = ({"link.scheme": name} for name in ("none", "slacp", "snoop"))
     claims = [
@@ -124,6 +125,7 @@ def test_report_is_what_it_was(tmp_path: Path) -> None:
     assert fingerprint(repr(compared(other, made(tmp_path / "other"))[0].rows)) == "1b26123633008fed"
 
 
+@pytest.mark.slow
 def test_plot_is_what_it_was(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folders = [(label, tmp_path / label) for label in ("without", "with")]
     for seed, (_, folder) in enumerate(folders, 1):

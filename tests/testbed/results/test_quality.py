@@ -52,6 +52,7 @@ def test_delays_of_several_ends_count_together() -> None:
     assert percentiles(()) is None
 
 
+@pytest.mark.slow
 @given(st.lists(st.integers(min_value=0, max_value=10_000_000), min_size=1))
 def test_many_values_double_the_unit(steps_us: list[int]) -> None:
     delays, values = Delays(), list(np.cumsum(steps_us * 3) % 10_000_000) + list(range(0, 9_999_000, 1000))

@@ -170,6 +170,7 @@ def test_medium_in_words(tier: str, channel: dict[str, Any], words: str) -> None
     assert show.medium_in_words(scenario(tier=tier, channel=channel)) == f"2.00 Mbit/s, 25 ms each way{words}"
 
 
+@pytest.mark.slow
 def test_plot_has_the_records_in_its_units(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with ParquetSink(tmp_path, {}) as sink:
         sink.begin(0)

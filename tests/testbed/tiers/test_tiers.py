@@ -39,6 +39,7 @@ def named(node: ast.expr | None) -> str:
     return node.value if isinstance(node, ast.Constant) and isinstance(node.value, str) else ""
 
 
+@pytest.mark.slow
 def test_no_other_code_compares_the_name_of_a_tier() -> None:
     files = [path for path in python_files() if path.startswith(PRODUCT) and not path.startswith("testbed/tiers/")]
     assert len(files) > 300
