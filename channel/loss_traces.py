@@ -1,6 +1,6 @@
-"""Loss traces of other programs, read as channel traces: a mark per packet, or CSV with a row per packet.
+"""Loss traces of other programs, read as channel traces: marks, the numbers of what arrived, or CSV, a row per packet.
 
-Read first: `channel/replay.py` (the meaning of a trace), docs/exchange.md (the two formats).
+Read first: `channel/replay.py` (the meaning of a trace), docs/exchange.md (the formats).
 
 Rules kept: every fault is a TraceError of one line that names the line of the text; a text without a packet is a fault.
 Where a format has no times or sizes, the caller says them. Times count from the first packet on.
@@ -10,15 +10,25 @@ Left out: loss rates and models; they are error models of their own (`channel/er
 
 import csv
 import math
-from collections.abc import Callable, Iterator
-from typing import Final
+from collections.abc import Callable, Iterable, Iterator
+from typing import Final, NamedTuple
 
 from channel.replay import Outcome, Trace, TraceError
 
-_NS_OF: Final = {"time_ns": 1, "time_us": 1_000, "time_ms": 1_000_000, "time_s": 1_000_000_000}
+_NS_OF: Final = {
+    "time_ns": 1,
+    "time_us": 1_000,
+    "time_ms": 1_000_000,
+    "time_s": 1_000_000_000,
+    "time": 1_000_000_000,
+    "timestamp": 1_000_000_000,
+}
 _SIZES: Final = ("nbytes", "bytes", "size", "length")
 _YES: Final = ("1", "true", "yes")
 _NO: Final = ("0", "false", "no")
+_SEPARATORS: Final = (",", ";", "\t")
+#: numbers from the first to the last that arrived
+_MOST_PACKETS: Final = 10_000_000
 _PRODUCER: Final = "fadelab import-trace"
 
 
@@ -37,9 +47,32 @@ def parse_marks(text: str, *, interval_ns: int, nbytes: int, lost: str = "1") ->
     return _evenly(outcomes, interval_ns, nbytes)
 
 
+def parse_numbers(text: str, *, interval_ns: int, nbytes: int) -> Trace:
+    """Return the trace of the numbers of the packets that arrived, one a line, in any order; all between are lost.
+
+    Packets are `interval_ns` apart and have `nbytes` each.
+    """
+    arrived = set()
+    for number, line in enumerate(text.splitlines(), 1):
+        word = line.strip()
+        if word:
+            if not (word.isascii() and word.isdecimal() and len(word) < 19):
+                raise TraceError(f"line {number} has {word[:20]!r}; it must be the number of a packet that arrived")
+            arrived.add(int(word))
+    if not arrived:
+        raise TraceError("there is no packet in it")
+    first, last = min(arrived), max(arrived)
+    if last - first >= _MOST_PACKETS:
+        raise TraceError(f"packets {first} to {last} are more than {_MOST_PACKETS:,}")
+    outcomes = [Outcome.OK if number in arrived else Outcome.MISSED for number in range(first, last + 1)]
+    return _evenly(outcomes, interval_ns, nbytes)
+
+
 def _rows(text: str) -> Iterator[tuple[int, list[str]]]:
     """Yield the rows of a CSV text with their last lines' numbers. Raises TraceError for what csv cannot read."""
-    reader = csv.reader(text.splitlines())
+    lines = text.splitlines()
+    separator = max(_SEPARATORS, key=lines[0].count) if lines else ","
+    reader = csv.reader(lines, delimiter=separator)
     try:
         for row in reader:
             yield reader.line_num, row
@@ -47,19 +80,43 @@ def _rows(text: str) -> Iterator[tuple[int, list[str]]]:
         raise TraceError(f"line {reader.line_num}: {error}") from None
 
 
-def parse_csv(text: str, *, interval_ns: int, nbytes: int) -> Trace:
-    """Return the trace of a CSV text with a header.
+class Columns(NamedTuple):
+    """Where a table has what, by its header; None: it has not."""
 
-    One of the columns `lost`, `received` (0 or 1) and `outcome` (of a channel trace) is the fate. A column `time_s`,
-    `time_ms`, `time_us` or `time_ns` gives the times, `nbytes` (or `bytes`, `size`, `length`) the sizes; without them
-    packets are `interval_ns` apart and have `nbytes` each. Other columns have no meaning.
+    names: list[str]
+    fate_at: int
+    fate: Callable[[str], Outcome]
+    time_at: int | None
+    size_at: int | None
+
+    @property
+    def ignored(self) -> list[str]:
+        """The columns without a meaning."""
+        return [
+            name for index, name in enumerate(self.names) if index not in (self.fate_at, self.time_at, self.size_at)
+        ]
+
+
+def columns_of(header: Iterable[str]) -> Columns:
+    """Return the columns of a header. Raises TraceError unless one of them is the fate."""
+    names = [name.strip().lower() for name in header]
+    fate_at, fate = _fate_column(names)
+    time_at = next((index for index, name in enumerate(names) if name in _NS_OF), None)
+    size_at = next((index for index, name in enumerate(names) if name in _SIZES), None)
+    return Columns(names, fate_at, fate, time_at, size_at)
+
+
+def parse_csv(text: str, *, interval_ns: int, nbytes: int) -> tuple[Trace, Columns]:
+    """Return the trace of a CSV text with a header, and its columns.
+
+    One of the columns `lost` (or `loss`), `received` (or `rx`; 0 or 1) and `outcome` (of a channel trace) is the fate.
+    A column `time_s`, `time_ms`, `time_us` or `time_ns` gives the times (`time` and `timestamp` are in seconds),
+    `nbytes` (or `bytes`, `size`, `length`) the sizes; without them packets are `interval_ns` apart and have `nbytes`
+    each. Other columns have no meaning. Commas, semicolons or tabs separate the cells, whichever the header has.
     """
     rows = _rows(text)
     _, first = next(rows, (0, []))
-    header = [name.strip().lower() for name in first]
-    fate_at, fate = _fate_column(header)
-    time_at = next((index for index, name in enumerate(header) if name in _NS_OF), None)
-    size_at = next((index for index, name in enumerate(header) if name in _SIZES), None)
+    header, fate_at, fate, time_at, size_at = columns = columns_of(first)
     times: list[int] = []
     sizes: list[int] = []
     outcomes: list[Outcome] = []
@@ -80,12 +137,13 @@ def parse_csv(text: str, *, interval_ns: int, nbytes: int) -> Trace:
         if len(times) > 1 and times[-1] < times[-2]:
             raise TraceError(f"{where}: the time goes back; sort the rows by time")
     even = _evenly(outcomes, interval_ns, nbytes)
-    return Trace(
+    trace = Trace(
         time_ns=[at - times[0] for at in times] or even.time_ns,
         nbytes=sizes or even.nbytes,
         outcome=outcomes,
         producer=_PRODUCER,
     )
+    return trace, columns
 
 
 def _evenly(outcomes: list[Outcome], interval_ns: int, nbytes: int) -> Trace:
@@ -98,8 +156,8 @@ def _evenly(outcomes: list[Outcome], interval_ns: int, nbytes: int) -> Trace:
 def _fate_column(header: list[str]) -> tuple[int, Callable[[str], Outcome]]:
     """Return where the fate of a packet is in a row, and how it is read."""
     readers: dict[str, Callable[[str], Outcome]] = {
-        "lost": lambda cell: Outcome.MISSED if _is_yes(cell) else Outcome.OK,
-        "received": lambda cell: Outcome.OK if _is_yes(cell) else Outcome.MISSED,
+        **dict.fromkeys(("lost", "loss"), lambda cell: Outcome.MISSED if _is_yes(cell) else Outcome.OK),
+        **dict.fromkeys(("received", "rx"), lambda cell: Outcome.OK if _is_yes(cell) else Outcome.MISSED),
         "outcome": _outcome,
     }
     found = [name for name in readers if name in header]

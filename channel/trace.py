@@ -20,6 +20,8 @@ from common.closing import Closing
 
 FORMAT: Final = "fadelab-channel-trace"
 VERSION: Final = 1
+#: of a Parquet file
+_MAGIC: Final = b"PAR1"
 
 SCHEMA: Final = pa.schema(
     [
@@ -112,6 +114,8 @@ def read_trace(path: Path) -> Trace:
     except FileNotFoundError:
         raise TraceError(f"{path}: no such trace; check the path.") from None
     except (pa.ArrowException, OSError) as error:
+        if _is_another_format(path):
+            raise TraceError(f"{path}: no channel trace; `fadelab import-trace` makes one of a text.") from None
         why = str(error).splitlines()[0] if str(error) else type(error).__name__
         raise TraceError(f"{path}: not a complete Parquet file ({why}); record the trace again.") from None
     try:
@@ -129,6 +133,14 @@ def read_trace(path: Path) -> Trace:
         raise TraceError(f"{path}: outcome is {error.args[0]!r}, known are {known}; record it again.") from None
     except TraceError as error:
         raise TraceError(f"{path}: {error}") from None
+
+
+def _is_another_format(path: Path) -> bool:
+    """Whether a file has octets that begin no Parquet file."""
+    if not path.is_file():
+        return False
+    with path.open("rb") as file:
+        return file.read(len(_MAGIC)) not in (b"", _MAGIC)
 
 
 def _check_schema(path: Path, schema: Any) -> None:

@@ -11,7 +11,7 @@ from testbed.errors import FadelabError
 if TYPE_CHECKING:
     from channel.replay import Trace
 
-_FORMATS = ("marks", "csv", "mahimahi")
+_FORMATS = ("marks", "numbers", "csv", "mahimahi")
 
 
 @click.command("import-trace", epilog="docs/exchange.md")
@@ -27,9 +27,9 @@ def import_trace(
 ) -> None:
     """Make a channel trace of FILE, a loss trace of another program, for error model `trace`.
 
-    FILE has a mark, 0 or 1, per packet, or it is CSV with a header. A packet-delivery trace of Mahimahi needs no
-    conversion: it is checked, and the settings that use it are printed. --interval-ms and --bytes are the distance and
-    the size of packets where FILE has none.
+    FILE has a mark, 0 or 1, per packet, or it is CSV with a header. With --format numbers it has the numbers of the
+    packets that arrived. A packet-delivery trace of Mahimahi needs no conversion: it is checked, and the settings that
+    use it are printed. --interval-ms and --bytes are the distance and the size of packets where FILE has none.
     """
     import json
 
@@ -43,24 +43,28 @@ def import_trace(
     except UnicodeDecodeError:
         raise FadelabError(f"{file}: is no text; a recording of samples is read by `fadelab replay`") from None
     chosen = format_ or _format_of(file, text)
+    notes: list[str] = []
     if chosen == "mahimahi":
         found = _capacity(file, text)
     else:
         try:
-            trace = _losses(chosen, text, interval_ns=round(interval_ms * 1e6), nbytes=nbytes, lost=lost)
+            trace, notes = _losses(chosen, text, interval_ns=round(interval_ms * 1e6), nbytes=nbytes, lost=lost)
         except TraceError as error:
-            raise FadelabError(f"{file}: {error}") from None
+            hint = "; --format numbers reads the numbers of the packets that arrived" if format_ is None else ""
+            raise FadelabError(f"{file}: {error}{hint if _is_numbers(text) else ''}") from None
         target = output or file.with_suffix(".parquet")
         try:
             write_trace(target, trace)
         except OSError as error:
             raise FadelabError(f"{target}: cannot be written: {error.strerror}") from None
-        found = _described(trace, target)
+        found = {**_described(trace, target), "notes": notes}
     if json_:
         print(json.dumps({"format": chosen, **found}))
         return
     click.echo(f"{file}: {chosen}, {found['summary']}")
     settings = " ".join(f"--set {key}={value}" for key, value in found["settings"].items())  # type: ignore[attr-defined]
+    for note in notes:
+        click.echo(note)
     click.echo(f"use it with {settings}")
 
 
@@ -75,12 +79,29 @@ def _format_of(file: Path, text: str) -> str:
     return "marks" if set(head) <= set("01, \t\r\n") else "mahimahi"
 
 
-def _losses(chosen: str, text: str, *, interval_ns: int, nbytes: int, lost: str) -> "Trace":
-    from channel.loss_traces import parse_csv, parse_marks
+def _is_numbers(text: str) -> bool:
+    return all(word.isdecimal() for word in text[:10_000].split())
 
-    if chosen == "csv":
-        return parse_csv(text, interval_ns=interval_ns, nbytes=nbytes)
-    return parse_marks(text, interval_ns=interval_ns, nbytes=nbytes, lost=lost)
+
+def _losses(chosen: str, text: str, *, interval_ns: int, nbytes: int, lost: str) -> "tuple[Trace, list[str]]":
+    """Return the trace, and what its reader should know of how it was read."""
+    from channel.loss_traces import parse_csv, parse_marks, parse_numbers
+
+    if chosen == "numbers":
+        return parse_numbers(text, interval_ns=interval_ns, nbytes=nbytes), []
+    if chosen == "marks":
+        return parse_marks(text, interval_ns=interval_ns, nbytes=nbytes, lost=lost), []
+    trace, columns = parse_csv(text, interval_ns=interval_ns, nbytes=nbytes)
+    notes = []
+    if columns.time_at is None:
+        notes.append(f"no column with times: packets are {interval_ns / 1e6:g} ms apart")
+    elif columns.names[columns.time_at] in ("time", "timestamp"):
+        notes.append(f"column {columns.names[columns.time_at]} was read as seconds")
+    if columns.size_at is None:
+        notes.append(f"no column with sizes: packets have {nbytes} octets")
+    if columns.ignored:
+        notes.append(f"ignored columns: {', '.join(columns.ignored)}")
+    return trace, notes
 
 
 def _described(trace: "Trace", target: Path) -> dict[str, object]:

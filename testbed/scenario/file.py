@@ -9,6 +9,7 @@ import yaml
 from pydantic import ValidationError
 from pydantic.fields import FieldInfo
 
+from channel.replay import TraceError
 from common.sides import SIDES
 from testbed.scenario import schema
 from testbed.scenario.changes import ChangeError
@@ -69,10 +70,13 @@ def validate(raw: dict[str, Any], where: str, *, base: Path | None = None) -> Sc
         plan = resolve(scenario)
         for place, present in ((where, plan), *((f"{where}: changes", change.plan) for change in plan.changes)):
             for side, station in present.stations.items():
+                key = f"channel.{side}"
                 try:
                     station.hop.make(buffer_bytes=1)
+                except TraceError as error:
+                    raise ScenarioError(f"{place}: {key}.errors.path: {error}") from None
                 except ValueError as error:
-                    raise ScenarioError(f"{place}: channel.{side}: {error}") from None
+                    raise ScenarioError(f"{place}: {key}: {error}") from None
     return scenario
 
 
@@ -82,8 +86,10 @@ def plan_of(values: Mapping[str, Any]) -> Plan:
 
 
 def _explain(error: ValidationError, above: tuple[str, ...] = ()) -> str:
-    """Turn pydantic's first error into one line: place, fault, remedy; `above` is the path of its keys."""
-    first = error.errors(include_url=False)[0]
+    """Turn pydantic's first error, or its first unknown key, into one line; `above` is the path of its keys."""
+    found = error.errors(include_url=False)
+    # a key that is missing may be there under another name
+    first = next((each for each in found if each["type"] == "extra_forbidden"), found[0])
     # pydantic's path contains the tags of unions, ours does not
     location = [str(part) for i, part in enumerate(first["loc"]) if i == 0 or part not in _TAGS]
     place = ".".join((*above, *location))

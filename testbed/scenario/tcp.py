@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import asdict
+from difflib import get_close_matches
 from typing import Annotated, Any
 
 from pydantic import Discriminator, Tag, model_serializer, model_validator
@@ -103,7 +104,11 @@ def check_tcp(tier: Tier, name: str, key: str) -> None:
     if not tier.kernel:
         if user_tcp(name) not in USER_PROFILES:
             ours = ", ".join(USER_PROFILES)
-            raise ValueError(f"{key} {name!r} cannot run on tier {tier.name}, which has no kernel: choose from {ours}")
+            near = [each for each in USER_PROFILES if name and name in each] or get_close_matches(name, USER_PROFILES)
+            hint = f" (did you mean {' or '.join(near)}?)" if near else ""
+            raise ValueError(
+                f"{key} {name!r} cannot run on tier {tier.name}, which has no kernel{hint}: choose from {ours}"
+            )
     elif name not in PROFILES and not (name.startswith(USER_PREFIX) and user_tcp(name) in USER_PROFILES):
         raise ValueError(f"{key} {name!r} is no profile: choose from {', '.join(PROFILES)}, or of our own TCPs {_OURS}")
 

@@ -149,7 +149,7 @@ def test_files_of_another_kind_are_refused(path: Path) -> None:
 
     assert "no such trace" in refusal()
     path.write_text("time_ns,nbytes\n")
-    assert "not a complete Parquet file" in refusal()
+    assert "`fadelab import-trace` makes one of a text" in refusal()
     pq.write_table(pa.table({"time_ns": [1]}), path)
     assert "not a channel trace" in refusal()
     write_table(path, SCHEMA, version=str(VERSION + 1))

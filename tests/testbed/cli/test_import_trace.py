@@ -43,6 +43,32 @@ def test_output_and_format_can_be_named(tmp_path: Path, capsys: Capture) -> None
     assert (trace.time_ns, trace.nbytes) == ([0, 2_000_000], [64, 64])
 
 
+def test_it_says_how_a_table_was_read(tmp_path: Path, capsys: Capture) -> None:
+    (tmp_path / "lab.csv").write_text("timestamp;seq;rx;snr\n0;1;1;9\n0.5;2;0;3\n")
+    told = done(capsys, "import-trace", tmp_path / "lab.csv").splitlines()
+    assert told[1:4] == [
+        "column timestamp was read as seconds",
+        "no column with sizes: packets have 1500 octets",
+        "ignored columns: seq, snr",
+    ]
+    assert read_trace(tmp_path / "lab.parquet").time_ns == [0, 500_000_000]
+
+
+def test_numbers_of_what_arrived(tmp_path: Path, capsys: Capture) -> None:
+    (tmp_path / "got.csv").write_text("1\n2\n5\n")
+    assert "--format numbers" in refused(capsys, "import-trace", tmp_path / "got.csv")
+    told = json.loads(done(capsys, "import-trace", tmp_path / "got.csv", "--format", "numbers", "--json"))
+    assert (told["packets"], told["lost"], told["notes"]) == (5, 2, [])
+
+
+def test_a_text_in_place_of_a_trace_is_told_of_import_trace(tmp_path: Path, capsys: Capture) -> None:
+    (tmp_path / "lab.csv").write_text("lost\n0\n")
+    errors = f"channel.errors={{model: trace, path: {tmp_path / 'lab.csv'}}}"
+    line = refused(capsys, "run", LOSSY, "--tier", "model", "--set", errors)
+    assert "channel.up.errors.path" in line
+    assert "`fadelab import-trace`" in line
+
+
 @pytest.mark.parametrize(
     ("content", "complaint"),
     [(None, "cannot be read"), (b"\xff\xfe\x00", "is no text"), (b"5\n4\n", "line 2 is 4 after 5"), (b"", "no packet")],

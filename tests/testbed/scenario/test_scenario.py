@@ -244,8 +244,10 @@ WRONG: list[tuple[dict[str, Any], str, str]] = [
     (
         minimal(tier="model", tcp="cubic"),
         "tcp 'cubic' cannot run on tier model",
-        "which has no kernel: choose from bbr3, bsd, ",
+        "which has no kernel (did you mean sack-cubic or sack-cubic-linux?): choose from bbr3, bsd, ",
     ),
+    (minimal(tier="model", tcp="bbr"), "tcp 'bbr'", "(did you mean bbr3 or sack-bbr3?)"),
+    ({**{key: MINIMAL[key] for key in MINIMAL if key != "channel"}, "chanel": {}}, "chanel", "did you mean channel?"),
     (minimal(tcp="sack"), "tcp 'sack'", "user:sack"),
     (minimal(tcp="user:cubic"), "tcp 'user:cubic'", "user:sack"),
     (
@@ -308,7 +310,11 @@ WRONG: list[tuple[dict[str, Any], str, str]] = [
     (minimal(name="../up"), "name", "pattern"),
     (minimal(seed=-1), "seed", "greater than or equal to 0"),
     (minimal(link={"fast": {"dscp": [64]}}), "link.fast.dscp.0", "less than or equal to 63"),
-    (with_channel(errors={"model": "trace", "path": "none.parquet"}), "channel.up", "none.parquet: no such trace"),
+    (
+        with_channel(errors={"model": "trace", "path": "none.parquet"}),
+        "channel.up.errors.path",
+        "none.parquet: no such trace",
+    ),
     ({**MINIMAL, **NO_WORD}, "5", "Keys should be strings".lower()),
 ]
 
@@ -360,7 +366,7 @@ def test_a_trace_that_is_cut_short(keep: int, tmp_path: Path, capsys: Capture) -
     trace.write_bytes(trace.read_bytes()[:keep])
     path = write(tmp_path, with_channel(down={"errors": {"model": "trace", "path": "air.parquet"}}))
     line = refused(capsys, "run", path)
-    assert line.startswith(f"fadelab: {path}: channel.down: {trace}: not a complete Parquet file")
+    assert line.startswith(f"fadelab: {path}: channel.down.errors.path: {trace}: not a complete Parquet file")
 
 
 @pytest.mark.parametrize(
