@@ -1,19 +1,20 @@
-"""Enters network namespaces, for the other modules of this folder.
+"""Enters network namespaces, and makes those of process ids, for the other modules of this folder.
 
-Read first: setns(2), network_namespaces(7), ip-netns(8) (for the `/run/netns` convention).
+Read first: setns(2), network_namespaces(7), ip-netns(8) (for the `/run/netns` convention); pid_namespaces(7).
 
 Rules kept
 - Cheap to import (ctypes only): every station and agent process comes by here when it starts.
 - `run_in` never moves the caller: a network namespace belongs to a thread, not to a process, so the work runs
   in a thread that enters the namespace and then ends.
 
-Left out: creating and removing namespaces (`hosts/kernel/network.py`), and every namespace type other than network.
+Left out: creating and removing namespaces (`hosts/kernel/network.py`), and other types of namespaces.
 """
 
 import ctypes
 import os
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TypeVar
 
@@ -23,7 +24,7 @@ from hosts.errors import HostError
 NETNS_DIR = Path("/run/netns")
 #: all our namespaces have the name `fadelab-<run>-<role>`
 PREFIX = "fadelab-"
-_CLONE_NEWNET = 0x40000000  # linux/sched.h
+_CLONE_NEWNET, _CLONE_NEWPID = 0x40000000, 0x20000000  # linux/sched.h
 _RUN_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,47}")
 
 T = TypeVar("T")
@@ -72,3 +73,32 @@ def run_in(name: str, work: Callable[[], T]) -> T:
 
     with ThreadPoolExecutor(1) as thread:
         return thread.submit(body).result()
+
+
+@contextmanager
+def own_process_ids() -> Iterator[None]:
+    """Let the one process that is started meanwhile be the first of a namespace of process ids.
+
+    When it ends, the kernel ends all processes of the namespace; `wait` for it returns after them. The calling thread
+    can start no thread meanwhile; other threads, and whatever is started later, stay in the present namespace.
+
+    Raises HostError.
+    """
+    libc = ctypes.CDLL(None, use_errno=True)
+
+    def refuse() -> HostError:
+        reason = os.strerror(ctypes.get_errno())
+        return HostError(f"cannot make a namespace of process ids: {reason}; run with sudo or as root")
+
+    ours = os.open("/proc/self/ns/pid", os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        # of children only: a process never changes its own
+        if libc.unshare(_CLONE_NEWPID) != 0:
+            raise refuse()
+        try:
+            yield
+        finally:
+            if libc.setns(ours, _CLONE_NEWPID) != 0:
+                raise refuse()
+    finally:
+        os.close(ours)

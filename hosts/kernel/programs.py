@@ -1,11 +1,12 @@
 """Programs of others as processes in the current namespace.
 
-Read first: `hosts/engine/programs.py`; prctl(2) for PR_SET_PDEATHSIG.
+Read first: `hosts/engine/programs.py`; pid_namespaces(7); prctl(2) for PR_SET_PDEATHSIG.
 
 Rules kept
 
-- Each program leads a process group of its own, which `close` kills as a whole. The kernel kills the program itself
-  when the agent dies without `close`.
+- Each program is the first process of a namespace of process ids. When it ends, the kernel ends all that it has
+  started, in sessions of their own, too. The kernel kills it when the agent dies without `close`.
+- It is signalled only while it has not been reaped: its number is nobody else's.
 - What a program writes never blocks it: pipes are read as long as it lives. Of a server the last line is kept.
 - A program gets the usual reactions to signals, which the agent ignores, and C as its language.
 - It has an ordinary priority. In a machine in virtual time the processes of the run come before it: iperf3 polls its
@@ -22,7 +23,6 @@ import subprocess
 import tempfile
 import time
 from collections.abc import Callable
-from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
@@ -30,6 +30,7 @@ from typing_extensions import override
 
 from hosts.engine.programs import Client, Programs, Task
 from hosts.errors import HostError
+from hosts.kernel.namespaces import own_process_ids
 from hosts.loop import READ, Loop
 
 _PR_SET_PDEATHSIG: Final = 1
@@ -60,23 +61,24 @@ class _Process:
         for name, content in task.command.files:
             (Path(self._folder.name) / name).write_bytes(content)
         try:
-            self._process = subprocess.Popen(
-                [path, *task.command.words[1:]],
-                cwd=self._folder.name,
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.PIPE if apart else subprocess.STDOUT,
-                start_new_session=True,
-                preexec_fn=_prepare,
-                env={**os.environ, "LC_ALL": "C"},
-            )
+            with own_process_ids():
+                self._process = subprocess.Popen(
+                    [path, *task.command.words[1:]],
+                    cwd=self._folder.name,
+                    stdin=subprocess.DEVNULL,
+                    stdout=subprocess.PIPE,
+                    stderr=subprocess.PIPE if apart else subprocess.STDOUT,
+                    start_new_session=True,
+                    preexec_fn=_prepare,
+                    env={**os.environ, "LC_ALL": "C"},
+                )
         except OSError as error:
             self._folder.cleanup()
             raise HostError(f"flow {task.flow}: {self.program} cannot be started: {error.strerror}") from None
         assert self._process.stdout is not None
         self.stdout = self._process.stdout
         self.stderr = self._process.stderr
-        self.killed = False
+        self.over = False
 
     def wait(self) -> int:
         """Return the status of a process whose output has ended."""
@@ -89,12 +91,11 @@ class _Process:
 
     def kill(self, loop: Loop) -> None:
         """End it and all that it has started, and forget its pipes; idempotent."""
-        if self.killed:
+        if self.over:
             return
-        self.killed = True
-        with suppress(ProcessLookupError):
-            # its group has its number, and stays as long as any process of it
-            os.killpg(self._process.pid, signal.SIGKILL)
+        self.over = True
+        # sends nothing when it has been reaped
+        self._process.kill()
         self._process.wait()
         for pipe in (self.stdout, self.stderr):
             if pipe is not None:

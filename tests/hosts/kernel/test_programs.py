@@ -1,8 +1,12 @@
 """Programs of others: what starts, ends, fails and hangs, with shells as programs."""
 
+import os
+import signal
+import subprocess
+import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pytest
@@ -16,6 +20,10 @@ from hosts.workloads.programs.curl import PROGRAM as CURL
 from hosts.workloads.programs.iperf3 import PROGRAM as IPERF3
 from hosts.workloads.programs.irtt import PROGRAM as IRTT
 from tests.harness.waiting import PATIENCE_S, wait_for
+from tests.hosts.harness import needs_network
+
+# the kernel gives namespaces to root only
+pytestmark = needs_network
 
 
 def shell(script: str, **files: bytes) -> Task:
@@ -54,6 +62,34 @@ def is_running(pid: int) -> bool:
         return False
 
 
+def lingering(folder: Path, then: str = "wait") -> str:
+    """A script with a child, and one that has left its session; all are in `folder`."""
+    return f"cd {folder}; sleep 1000 & setsid sleep 1000 & {then}"
+
+
+def inside(folder: Path) -> list[int]:
+    """The processes whose working directory is `folder`."""
+    found = []
+    for process in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError):
+            if (process / "cwd").readlink() == folder:
+                found.append(int(process.name))
+    return found
+
+
+def all_inside(folder: Path, scripts: int = 1) -> list[int]:
+    """The processes of `lingering` once all have begun."""
+    found = inside(folder)
+    return found if sum(is_a(pid, "sleep") for pid in found) == 2 * scripts else []
+
+
+def is_a(pid: int, program: str) -> bool:
+    try:
+        return Path(f"/proc/{pid}/comm").read_text().strip() == program
+    except OSError:
+        return False
+
+
 def test_a_client_tells_its_output_and_has_its_files() -> None:
     assert run(shell("cat greeting; echo noise >&2", greeting=b"hello\n")) == ["hello\n"]
 
@@ -68,7 +104,6 @@ def test_a_long_output_blocks_nothing() -> None:
     [
         ("echo first; echo broken >&2; exit 3", "a flow: sh ended with status 3: broken$"),
         ("echo told on stdout; exit 1", "a flow: sh ended with status 1: told on stdout$"),
-        ("kill -9 $$", "a flow: sh was killed by SIGKILL$"),
     ],
 )
 def test_a_crash_of_a_client_is_one_line(script: str, line: str) -> None:
@@ -76,13 +111,59 @@ def test_a_crash_of_a_client_is_one_line(script: str, line: str) -> None:
         run(shell(script))
 
 
+def test_a_client_that_is_killed_is_one_line(tmp_path: Path) -> None:
+    with programs() as (loop, made):
+        task = shell(f"cd {tmp_path}; exec sleep 1000")
+        made.start(task, loop.refresh() + int(PATIENCE_S * 1e9), lambda output: None)
+        [pid] = wait_for(lambda: [pid for pid in inside(tmp_path) if is_a(pid, "sleep")])
+        os.kill(pid, signal.SIGKILL)
+        with pytest.raises(HostError, match=r"a flow: sh was killed by SIGKILL$"):
+            loop.run()
+
+
 def test_a_client_that_hangs_is_one_line_and_leaves_nothing(tmp_path: Path) -> None:
-    pids = tmp_path / "pids"
-    with pytest.raises(HostError, match=r"a flow: sh has not ended in time, and was killed \(patience_s\)$"):
-        run(shell(f"sleep 1000 & echo $$ $! > {pids}; wait"), patience_s=1)
-    started = [int(pid) for pid in pids.read_text().split()]
-    assert len(started) == 2
-    assert wait_for(lambda: not any(map(is_running, started)))
+    with programs() as (loop, made):
+        made.start(shell(lingering(tmp_path)), loop.refresh() + int(1e9), lambda output: None)
+        found = wait_for(lambda: all_inside(tmp_path))
+        line = r"a flow: sh has not ended in time, and was killed \(patience_s\)$"
+        with pytest.raises(HostError, match=line):
+            loop.run()
+    assert not any(map(is_running, found))
+
+
+def test_a_client_that_ends_leaves_nothing(tmp_path: Path) -> None:
+    with programs() as (loop, made):
+        task = shell(lingering(tmp_path, "echo told"))
+        made.start(task, loop.refresh() + int(PATIENCE_S * 1e9), lambda output: loop.stop())
+        loop.run()
+        assert not inside(tmp_path)
+
+
+def test_a_killed_agent_leaves_nothing(tmp_path: Path) -> None:
+    agent = f"""
+from hosts.kernel.programs import KernelPrograms
+from hosts.loop import Loop
+from tests.hosts.kernel.test_programs import shell
+loop = Loop()
+programs = KernelPrograms(loop)
+programs.serve(shell({"echo listens; " + lingering(tmp_path)!r}), "listens")
+programs.start(shell({lingering(tmp_path)!r}), loop.refresh() + 10**12, print)
+loop.run()
+"""
+    with subprocess.Popen((sys.executable, "-c", agent)) as running:
+        found = wait_for(lambda: all_inside(tmp_path, 2))
+        running.kill()
+    assert wait_for(lambda: not any(map(is_running, found)))
+
+
+def test_what_the_agent_starts_later_is_in_its_own_namespace() -> None:
+    with programs() as (_, made):
+        made.serve(shell("echo listens; sleep 1000"), "listens")
+        ours = Path("/proc/self/ns")
+        assert (ours / "pid_for_children").readlink() == (ours / "pid").readlink()
+        with subprocess.Popen(("sh", "-c", "echo $$"), stdout=subprocess.PIPE) as child:
+            output, _ = child.communicate()
+        assert int(output) == child.pid
 
 
 def test_a_missing_program_is_one_line() -> None:
@@ -96,17 +177,12 @@ def test_a_missing_program_is_one_line() -> None:
 
 
 def test_a_server_is_awaited_until_its_line_and_ends_with_its_children(tmp_path: Path) -> None:
-    pids = tmp_path / "pids"
     with programs() as (_, made):
         began = time.monotonic()
-        made.serve(
-            shell(f"echo $$ > {pids}; sleep 0.5; echo it listens; sleep 1000 & echo $! >> {pids}; wait"), "listens$"
-        )
+        made.serve(shell("sleep 0.5; echo it listens; " + lingering(tmp_path)), "listens$")
         assert time.monotonic() - began >= 0.5
-        assert wait_for(lambda: len(pids.read_text().split()) == 2)
-        started = [int(pid) for pid in pids.read_text().split()]
-        assert all(map(is_running, started))
-    assert wait_for(lambda: not any(map(is_running, started)))
+        found = wait_for(lambda: all_inside(tmp_path))
+    assert not any(map(is_running, found))
 
 
 def test_a_server_that_ends_before_it_listens_is_one_line() -> None:
