@@ -1,9 +1,11 @@
 """Programs of others: what starts, ends, fails and hangs, with shells as programs."""
 
 import os
+import resource
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -14,7 +16,8 @@ import pytest
 from hosts.engine.programs import Command, ProgramEnd, Task
 from hosts.engine.results import Told
 from hosts.errors import HostError
-from hosts.kernel.programs import KernelPrograms
+from hosts.kernel import programs as kernel_programs
+from hosts.kernel.programs import KEPT_BYTES, KernelPrograms
 from hosts.loop import Loop
 from hosts.workloads.programs.curl import PROGRAM as CURL
 from hosts.workloads.programs.iperf3 import PROGRAM as IPERF3
@@ -190,11 +193,86 @@ def test_a_server_that_ends_before_it_listens_is_one_line() -> None:
         made.serve(shell("echo no port; exit 4"), "listens")
 
 
-def test_a_server_that_ends_during_the_run_is_one_line() -> None:
+@pytest.mark.parametrize(
+    ("script", "line"),
+    [
+        ("echo listens; exit 5", "ended with status 5: listens$"),
+        # what it says during the run, and more of it than is kept
+        (
+            f"echo listens; head -c {2 * KEPT_BYTES} /dev/zero | tr '\\0' x; echo; echo no memory >&2; echo; exit 6",
+            "ended with status 6: no memory$",
+        ),
+        # it closes its output, and goes on for a moment
+        ("echo listens; exec >&- 2>&-; sleep 0.5; exit 7", "ended with status 7: listens$"),
+    ],
+    ids=["at once", "long output", "closed output"],
+)
+def test_a_server_that_ends_during_the_run_is_one_line(script: str, line: str) -> None:
     with programs() as (loop, made):
-        made.serve(shell("echo listens; exit 5"), "listens")
-        with pytest.raises(HostError, match=r"flow a flow: sh, the server, ended with status 5$"):
+        made.serve(shell(script), "listens")
+        with pytest.raises(HostError, match=f"^flow a flow: sh, the server, {line}"):
             loop.run()
+
+
+def test_a_server_that_never_listens_is_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(kernel_programs, "READY_S", 0.5)
+    line = r"^flow a flow: sh does not listen after 0\.5 s: still loading$"
+    with programs() as (_, made), pytest.raises(HostError, match=line):
+        # also when it has closed its output
+        made.serve(shell("echo still loading; exec >&- 2>&-; exec sleep 1000"), "listens")
+
+
+def test_a_client_that_closes_its_output_stops_nothing() -> None:
+    """The loop goes on while it lives, and its status counts."""
+    turns = []
+    with programs() as (loop, made):
+
+        def tick(_: object) -> None:
+            turns.append(loop.now)
+            loop.at(loop.now + 50_000_000, tick)
+
+        task = shell("exec >&- 2>&-; sleep 1; exit 3")
+        made.start(task, loop.refresh() + int(PATIENCE_S * 1e9), lambda output: None)
+        tick(None)
+        with pytest.raises(HostError, match=r"^flow a flow: sh ended with status 3$"):
+            loop.run()
+    # 20 in that second, fewer on a busy machine
+    assert len(turns) >= 5
+
+
+def test_a_disk_that_is_full_is_one_line() -> None:
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    with programs() as (_, made):
+        # no file may be longer: as on a full disk, the kernel refuses the write
+        resource.setrlimit(resource.RLIMIT_FSIZE, (1000, hard))
+        try:
+            with pytest.raises(HostError, match=r"^flow a flow: /\S+ for sh cannot be written: File too large$"):
+                made.serve(shell("echo listens", file=bytes(1001)), "listens")
+        finally:
+            resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+
+
+def test_no_place_for_a_folder_is_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", "/nowhere")
+    line = "^flow a flow: a folder for sh cannot be written: No such file or directory$"
+    with programs() as (_, made), pytest.raises(HostError, match=line):
+        made.serve(shell("echo listens"), "listens")
+
+
+def test_a_failure_before_the_program_is_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail() -> None:
+        raise PermissionError
+
+    monkeypatch.setattr(kernel_programs, "_prepare", fail)
+    line = r"^flow a flow: sh cannot be started: Exception occurred in preexec_fn\.$"
+    with programs() as (_, made), pytest.raises(HostError, match=line):
+        made.serve(shell("echo listens"), "listens")
+
+
+def test_a_word_that_no_command_line_can_have_is_one_line() -> None:
+    line = "^flow a flow: sh cannot be started: embedded null byte$"
+    with programs() as (_, made), pytest.raises(HostError, match=line):
+        made.serve(shell("echo \0"), "listens")
 
 
 def test_a_result_that_cannot_be_read_is_one_line() -> None:
