@@ -3,7 +3,7 @@
 Rule kept: a file has command lines and a parser, and no process: `hosts/kernel/programs.py` starts them, on live tiers.
 """
 
-from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final, Literal
 
@@ -31,7 +31,7 @@ class Place:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Program(ABC):
+class Program:
     """A program as scenarios know it."""
 
     name: str
@@ -45,18 +45,12 @@ class Program(ABC):
     sized: bool = False
     #: a regular expression: a line of the server's output that says it listens
     ready: str
-
-    @abstractmethod
-    def server(self, place: Place) -> Command:
-        """Return the command of the server, which stays in the foreground and does not end by itself."""
-
-    @abstractmethod
-    def client(self, place: Place) -> Command:
-        """Return the command of the client, which ends with the transfer and status 0."""
-
-    @abstractmethod
-    def parse(self, output: str) -> Told:
-        """Return what the client tells on stdout. Raises ValueError or KeyError for anything else."""
+    #: makes the command of the server, which stays in the foreground and does not end by itself
+    server: Callable[[Place], Command]
+    #: makes the command of the client, which ends with the transfer and status 0
+    client: Callable[[Place], Command]
+    #: reads what the client tells on stdout. Raises ValueError, KeyError, TypeError or IndexError for anything else.
+    parse: Callable[[str], Told]
 
 
-PROGRAMS: Final = Registry("hosts.workloads.programs", "PROGRAM", Program)  # type: ignore[type-abstract]
+PROGRAMS: Final = Registry("hosts.workloads.programs", "PROGRAM", Program)

@@ -1,9 +1,9 @@
-"""curl, which loads a file from nginx over HTTP and the kernel's TCP."""
+"""curl, which loads a file from nginx over HTTP and the kernel's TCP.
+
+The delay is the time to connect, a round trip.
+"""
 
 import json
-from dataclasses import dataclass
-
-from typing_extensions import override
 
 from hosts.engine.programs import Command
 from hosts.engine.results import Told
@@ -32,38 +32,36 @@ http {{
 """
 
 
-@dataclass(frozen=True, kw_only=True)
-class Curl(Program):
-    """One download; the delay is the time to connect, a round trip."""
-
-    @override
-    def server(self, place: Place) -> Command:
-        assert place.bytes is not None, "the workload demands it"
-        return Command(
-            words=("nginx", "-p", ".", "-e", "stderr", "-c", "nginx.conf"),
-            files=(
-                ("nginx.conf", _CONFIGURATION.format(port=place.port).encode()),
-                ("file", bytes(place.bytes)),
-            ),
-        )
-
-    @override
-    def client(self, place: Place) -> Command:
-        told = '{"bytes": %{size_download}, "s": %{time_total}, "connect_s": %{time_connect}}'
-        url = f"http://{place.address}:{place.port}/file"
-        return Command(words=("curl", "--silent", "--show-error", "--fail", "-o", "/dev/null", "-w", told, url))
-
-    @override
-    def parse(self, output: str) -> Told:
-        found = json.loads(output)
-        return Told(bytes=found["bytes"], duration_s=found["s"], delay_ms=found["connect_s"] * 1e3)
+def _server(place: Place) -> Command:
+    assert place.bytes is not None, "the workload demands it"
+    return Command(
+        words=("nginx", "-p", ".", "-e", "stderr", "-c", "nginx.conf"),
+        files=(
+            ("nginx.conf", _CONFIGURATION.format(port=place.port).encode()),
+            ("file", bytes(place.bytes)),
+        ),
+    )
 
 
-PROGRAM = Curl(
+def _client(place: Place) -> Command:
+    told = '{"bytes": %{size_download}, "s": %{time_total}, "connect_s": %{time_connect}}'
+    url = f"http://{place.address}:{place.port}/file"
+    return Command(words=("curl", "--silent", "--show-error", "--fail", "-o", "/dev/null", "-w", told, url))
+
+
+def _parse(output: str) -> Told:
+    found = json.loads(output)
+    return Told(bytes=found["bytes"], duration_s=found["s"], delay_ms=found["connect_s"] * 1e3)
+
+
+PROGRAM = Program(
     name="curl",
     summary="a download from nginx over HTTP; needs `bytes`",
     package="curl nginx",
     sends="server",
     sized=True,
     ready="using the .* event method",
+    server=_server,
+    client=_client,
+    parse=_parse,
 )
