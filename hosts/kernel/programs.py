@@ -140,9 +140,12 @@ class _Process:
             source.close()
         self._folder.cleanup()
 
-    def failure(self, what: str) -> HostError:
-        """Return the error of a program that has failed, with the last line of words that it has written."""
-        lines = (self._outputs[-1].text() or self.stdout.text()).splitlines()
+    def failure(self, what: str, *, stdout: bool = True) -> HostError:
+        """Return the error of a program that has failed, with the last line of words that it has written.
+
+        Without `stdout`, only on stderr.
+        """
+        lines = (self._outputs[-1].text() or (self.stdout.text() if stdout else "")).splitlines()
         last = next((line for line in reversed(lines) if any(map(str.isalnum, line))), None)
         told = "" if last is None else f": {last.strip()[:_LINE_CHARS]}"
         return HostError(f"flow {self.task.flow}: {self.program}{what}{told}")
@@ -251,4 +254,5 @@ class _Client(Client):
         try:
             self._done(self._process.stdout.text())
         except (ValueError, KeyError, TypeError, IndexError) as error:
-            raise self._process.failure(f" told no result ({type(error).__name__}: {error})") from None
+            what = f" told no result ({type(error).__name__}: {error})"
+            raise self._process.failure(what, stdout=False) from None

@@ -32,7 +32,7 @@ class ProgramTraffic(Workload):
     #: a file of hosts/workloads/programs/
     tool: str
     duration_s: Positive = 10.0
-    #: for programs that transfer a size, in place of the duration
+    #: for tools that transfer a size, in place of the duration
     bytes: Bytes | None = None
     #: further words of the client's command line
     arguments: str = ""
@@ -43,12 +43,20 @@ class ProgramTraffic(Workload):
         super(ProgramTraffic, self).__post_init__()
         if self.tool not in PROGRAMS:
             raise ValueError(f"tool {self.tool!r} is unknown: choose from {', '.join(PROGRAMS)}")
-        if self.bytes is None and self._plugin.sized:
+        if self.bytes is None and self._plugin.limit == "size":
             raise ValueError(f"tool {self.tool} needs bytes")
+        if self.bytes is not None and self._plugin.limit == "time":
+            raise ValueError(f"tool {self.tool} has no bytes: duration_s is its limit")
         try:
-            split(self.arguments)
+            words = split(self.arguments)
         except ValueError as error:
             raise ValueError(f"arguments {self.arguments!r} are no words: {error}") from None
+        for word in words:
+            if self._plugin.reserves(word):
+                raise ValueError(
+                    f"arguments {self.arguments!r}: {word} is not for them. Direction, port, duration and size are "
+                    "options of the workload; the form of the output is the tool's"
+                )
 
     @property
     def _plugin(self) -> Program:

@@ -41,8 +41,8 @@ class Program:
     package: str
     #: which end sends the data
     sends: Literal["client", "server"] = "client"
-    #: whether it needs a number of octets
-    sized: bool = False
+    #: what ends the transfer: `duration_s`, `bytes`, which it needs then, or `bytes` where they are given
+    limit: Literal["time", "size", "either"] = "time"
     #: a regular expression: a line of the server's output that says it listens
     ready: str
     #: makes the command of the server, which stays in the foreground and does not end by itself
@@ -51,6 +51,17 @@ class Program:
     client: Callable[[Place], Command]
     #: reads what the client tells on stdout. Raises ValueError, KeyError, TypeError or IndexError for anything else.
     parse: Callable[[str], Told]
+    #: options of the client that only the workload may set, or that its result or its direction does not survive
+    reserved: tuple[str, ...] = ()
+    #: letters of options without a value, which may stand before another option in the same word
+    flags: str = ""
+
+    def reserves(self, word: str) -> bool:
+        """Return whether a word of the client's command line is an option of `reserved`, perhaps abbreviated."""
+        if word.startswith("--"):
+            name = word.partition("=")[0]
+            return any(option.startswith(name) for option in self.reserved)
+        return word.startswith("-") and f"-{word[1:].lstrip(self.flags)[:1]}" in self.reserved
 
 
 PROGRAMS: Final = Registry("hosts.workloads.programs", "PROGRAM", Program)

@@ -46,7 +46,9 @@ def _server(place: Place) -> Command:
 def _client(place: Place) -> Command:
     told = '{"bytes": %{size_download}, "s": %{time_total}, "connect_s": %{time_connect}}'
     url = f"http://{place.address}:{place.port}/file"
-    return Command(words=("curl", "--silent", "--show-error", "--fail", "-o", "/dev/null", "-w", told, url))
+    # neither the user's ~/.curlrc nor proxies
+    alone = ("-q", "--noproxy", "*")
+    return Command(words=("curl", *alone, "--silent", "--show-error", "--fail", "-o", "/dev/null", "-w", told, url))
 
 
 def _parse(output: str) -> Told:
@@ -59,9 +61,11 @@ PROGRAM = Program(
     summary="a download from nginx over HTTP; needs `bytes`",
     package="curl nginx",
     sends="server",
-    sized=True,
+    limit="size",
     ready="using the .* event method",
     server=_server,
     client=_client,
     parse=_parse,
+    reserved=("-o", "--output", "-w", "--write-out", "-I", "--head", "-T", "--upload-file"),
+    flags="fgknqsvLS46",
 )

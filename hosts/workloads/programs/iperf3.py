@@ -1,6 +1,7 @@
 """iperf3 3.5 or later, whose results in JSON have both ends' sums: a bulk transfer over the kernel's TCP."""
 
 import json
+from math import ceil
 
 from hosts.engine.programs import Command
 from hosts.engine.results import Told
@@ -13,7 +14,8 @@ def _server(place: Place) -> Command:
 
 
 def _client(place: Place) -> Command:
-    limit = ("--time", f"{place.duration_s:g}") if place.bytes is None else ("--bytes", f"{place.bytes}")
+    # of 0.5 s iperf3 would make 0, which is for ever
+    limit = ("--time", f"{ceil(place.duration_s)}") if place.bytes is None else ("--bytes", f"{place.bytes}")
     return Command(words=("iperf3", "--client", place.address, "--port", f"{place.port}", "--json", *limit))
 
 
@@ -31,10 +33,16 @@ def _parse(output: str) -> Told:
 
 PROGRAM = Program(
     name="iperf3",
-    summary="a bulk transfer over TCP, limited by time or by size",
+    summary="a bulk transfer over TCP, limited by whole seconds or by size",
     package="iperf3",
+    limit="either",
     ready="^Server listening",
     server=_server,
     client=_client,
     parse=_parse,
+    reserved=(
+        *("-c", "--client", "-s", "--server", "-p", "--port", "-t", "--time", "-n", "--bytes", "-k", "--blockcount"),
+        *("-R", "--reverse", "--bidir", "-J", "--json"),
+    ),
+    flags="46NVZdu",
 )

@@ -13,7 +13,7 @@ def _server(place: Place) -> Command:
 
 def _client(place: Place) -> Command:
     to = f"{place.address}:{place.port}"
-    length = ("-i", "20ms", "-l", "160", "-d", f"{place.duration_s:g}s")
+    length = ("-i", "20ms", "-l", "160", "-d", f"{place.duration_s:f}s")
     return Command(words=("irtt", "client", "-Q", *length, "-o", "-", to))
 
 
@@ -35,4 +35,5 @@ PROGRAM = Program(
     server=_server,
     client=_client,
     parse=_parse,
+    reserved=("-d", "-o"),
 )

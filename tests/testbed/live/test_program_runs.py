@@ -6,6 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from hosts.workloads.program import ProgramTraffic
+from hosts.workloads.programs import Place
+from hosts.workloads.programs.iperf3 import PROGRAM as IPERF3
 from testbed.live.children import ChildError
 from testbed.running import run_once
 from tests.harness.live_runs import Capture, folder_of, refused, tell_lateness
@@ -15,6 +18,15 @@ from tests.hosts.harness import needs_network
 needs_iperf3 = pytest.mark.skipif(shutil.which("iperf3") is None, reason="needs iperf3: apt-get install iperf3")
 RATE_BPS = 2_000_000
 WORK = {"kind": "program", "tool": "iperf3", "duration_s": 2}
+
+
+def changed(*settings: str) -> list[str]:
+    """The words that run the scenario with changes of its workload."""
+    return [
+        "run",
+        "scenarios/program.yaml",
+        *(word for setting in settings for word in ("--set", f"workloads.0.{setting}")),
+    ]
 
 
 class TestLive:
@@ -50,6 +62,50 @@ def test_programs_need_linux(capsys: Capture) -> None:
     assert "workloads.0.kind program needs Linux, and tier model has none: run --tier emulated, usrp, vusrp" in line
 
 
-def test_a_size_that_a_program_needs_is_missing_in_one_line(capsys: Capture) -> None:
-    line = refused(capsys, "run", "scenarios/program.yaml", "--set", "workloads.0.tool=curl")
-    assert "workloads.0: tool curl needs bytes" in line
+@pytest.mark.parametrize(
+    ("settings", "line"),
+    [
+        (("tool=curl",), "workloads.0: tool curl needs bytes"),
+        (("tool=irtt", "bytes=1000"), "workloads.0: tool irtt has no bytes: duration_s is its limit"),
+    ],
+)
+def test_a_size_that_does_not_suit_a_program_is_one_line(capsys: Capture, settings: tuple[str, ...], line: str) -> None:
+    assert line in refused(capsys, *changed(*settings))
+
+
+@pytest.mark.parametrize(
+    ("tool", "arguments"),
+    [
+        ("iperf3", "-R"),
+        ("iperf3", "-P 2 --reverse"),
+        # getopt_long(3): unique abbreviations, and flags that share a word
+        ("iperf3", "--rev"),
+        ("iperf3", "-4R"),
+        ("iperf3", "--bidir"),
+        ("iperf3", "-s"),
+        ("iperf3", "-c10.0.0.9"),
+        ("iperf3", "--port=80"),
+        ("iperf3", "-t 60"),
+        ("irtt", "-d 60s"),
+        ("curl", "-sI"),
+        ("curl", "--upload-file x"),
+    ],
+)
+def test_arguments_against_the_workload_are_one_line(capsys: Capture, tool: str, arguments: str) -> None:
+    size = ("bytes=1000",) if tool == "curl" else ()
+    word = next(word for word in arguments.split() if word not in ("-P", "2"))
+    line = refused(capsys, *changed(f"tool={tool}", f"arguments={arguments}", *size))
+    assert f"workloads.0: arguments {arguments!r}: {word} is not for them" in line
+
+
+@pytest.mark.parametrize("arguments", ["-P 2 -C reno", "-Creno", "-w 64K -Z --set-mss 1000", "-b1M --timestamps"])
+def test_other_arguments_are_taken(arguments: str) -> None:
+    ProgramTraffic(tool="iperf3", arguments=arguments)
+
+
+def test_iperf3_gets_whole_seconds_and_never_none() -> None:
+    """Of `--time 0.5` it would make 0, which is for ever."""
+    for duration_s, told in ((0.5, "1"), (2.0, "2"), (2.5, "3"), (1e6, "1000000")):
+        place = Place(address="10.0.0.1", port=1, host="h1", namespace="", duration_s=duration_s, bytes=None, seed=1)
+        words = IPERF3.client(place).words
+        assert words[words.index("--time") + 1] == told
