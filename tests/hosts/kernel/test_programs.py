@@ -2,6 +2,7 @@
 
 import os
 import resource
+import shutil
 import signal
 import subprocess
 import sys
@@ -19,9 +20,11 @@ from hosts.errors import HostError
 from hosts.kernel import programs as kernel_programs
 from hosts.kernel.programs import KEPT_BYTES, KernelPrograms
 from hosts.loop import Loop
+from hosts.workloads.programs import Place
 from hosts.workloads.programs.curl import PROGRAM as CURL
 from hosts.workloads.programs.iperf3 import PROGRAM as IPERF3
 from hosts.workloads.programs.irtt import PROGRAM as IRTT
+from tests.harness.influxd import free_port
 from tests.harness.waiting import PATIENCE_S, wait_for
 from tests.hosts.harness import needs_network
 
@@ -142,7 +145,7 @@ def test_a_client_that_ends_leaves_nothing(tmp_path: Path) -> None:
         assert not inside(tmp_path)
 
 
-def test_a_killed_agent_leaves_nothing(tmp_path: Path) -> None:
+def test_a_killed_agent_leaves_no_process(tmp_path: Path) -> None:
     agent = f"""
 from hosts.kernel.programs import KernelPrograms
 from hosts.loop import Loop
@@ -153,7 +156,10 @@ programs.serve(shell({"echo listens; " + lingering(tmp_path)!r}), "listens")
 programs.start(shell({lingering(tmp_path)!r}), loop.refresh() + 10**12, print)
 loop.run()
 """
-    with subprocess.Popen((sys.executable, "-c", agent)) as running:
+    # it leaves the folders of its programs
+    folders = tmp_path / "folders"
+    folders.mkdir()
+    with subprocess.Popen((sys.executable, "-c", agent), env={**os.environ, "TMPDIR": str(folders)}) as running:
         found = wait_for(lambda: all_inside(tmp_path, 2))
         running.kill()
     assert wait_for(lambda: not any(map(is_running, found)))
@@ -299,6 +305,31 @@ def test_an_aborted_client_reports_once(tmp_path: Path) -> None:
         loop.at(loop.refresh() + 1_000_000, lambda _: loop.stop())
         loop.run()
     assert told == [(None, "stopped")]
+
+
+@pytest.mark.skipif(shutil.which("curl") is None, reason="needs curl: apt-get install curl")
+def test_curl_heeds_neither_the_users_file_nor_proxies(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / ".curlrc").write_text("max-filesize = 1\n")
+    monkeypatch.setenv("HOME", str(tmp_path))
+    # the port 1 of this machine, where nothing listens
+    monkeypatch.setenv("http_proxy", "http://127.0.0.1:1")
+    port = free_port()
+    place = Place(address="127.0.0.1", port=port, host="", namespace="", duration_s=1, bytes=1234, seed=1)
+    words = ("python3", "-u", "-m", "http.server", "--bind", "127.0.0.1", f"{port}")
+    told: list[str] = []
+    with programs() as (loop, made):
+
+        def done(output: str) -> None:
+            told.append(output)
+            loop.stop()
+
+        made.serve(
+            Task(flow="a flow", command=Command(words=words, files=(("file", bytes(1234)),)), package=""), "^Serving"
+        )
+        client = Task(flow="a flow", command=CURL.client(place), package="curl")
+        made.start(client, loop.refresh() + int(PATIENCE_S * 1e9), done)
+        loop.run()
+    assert [CURL.parse(output).bytes for output in told] == [1234]
 
 
 def test_results_of_iperf3_are_those_of_the_receiver() -> None:

@@ -1,6 +1,7 @@
 """Programs of others across the link of a run."""
 
 import json
+import os
 import shutil
 from pathlib import Path
 
@@ -15,7 +16,14 @@ from tests.harness.live_runs import Capture, folder_of, refused, tell_lateness
 from tests.harness.scenarios import scenario
 from tests.hosts.harness import needs_network
 
-needs_iperf3 = pytest.mark.skipif(shutil.which("iperf3") is None, reason="needs iperf3: apt-get install iperf3")
+
+def needs(program: str) -> pytest.MarkDecorator:
+    # where `KernelPrograms` looks for it
+    found = shutil.which(program, path=f"{os.environ['PATH']}:/usr/sbin:/sbin")
+    return pytest.mark.skipif(found is None, reason=f"needs {program}: apt-get install {program}")
+
+
+needs_iperf3 = needs("iperf3")
 RATE_BPS = 2_000_000
 WORK = {"kind": "program", "tool": "iperf3", "duration_s": 2}
 
@@ -48,6 +56,42 @@ class TestLive:
         assert flow.told.delay_ms >= 50
         stored = json.loads((folder_of(summary) / "summary.json").read_text())
         assert stored["flows"][0]["told"]["bytes"] == flow.bytes == flow.told.bytes
+
+    @needs("curl")
+    @needs("nginx")
+    @pytest.mark.light
+    def test_curl_loads_the_whole_file_from_nginx(self, tmp_path: Path) -> None:
+        made = scenario(workloads=[{"kind": "program", "tool": "curl", "bytes": 200_000}])
+        summary = run_once(made, tmp_path, lambda progress: None)
+        tell_lateness(summary)
+        [flow] = summary.flows
+        assert flow.told is not None
+        assert flow.told.bytes == flow.bytes == 200_000
+        # the server sends, in the direction of the flow, in packets of 1448 octets at most
+        assert flow.direction == "up"
+        assert 1448 * summary.link["up"].packets >= 200_000
+        assert flow.goodput_bps < RATE_BPS
+        # a SYN and its answer
+        assert flow.told.delay_ms is not None
+        assert 50 <= flow.told.delay_ms < 1e3 * flow.told.duration_s
+
+    @needs("irtt")
+    @pytest.mark.light
+    def test_irtt_counts_packets_there_and_back(self, tmp_path: Path) -> None:
+        made = scenario(workloads=[WORK | {"tool": "irtt"}], channel={"per": 0.05}, link={"scheme": "none"})
+        summary = run_once(made, tmp_path, lambda progress: None)
+        tell_lateness(summary)
+        [flow] = summary.flows
+        assert flow.told is not None
+        assert flow.told.lost is not None
+        # of 160 octets, every 20 ms for 2 s, and none repairs the losses; a busy machine misses some of the times
+        arrived, rest = divmod(flow.told.bytes, 160)
+        assert rest == 0
+        assert 50 < arrived + flow.told.lost <= 100
+        assert flow.told.lost > 0
+        # both ways the propagation takes 25 ms
+        assert flow.told.delay_ms is not None
+        assert flow.told.delay_ms >= 50
 
     @needs_iperf3
     @pytest.mark.light
