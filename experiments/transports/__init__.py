@@ -89,7 +89,7 @@ class FlowResult:
 
 @dataclass(frozen=True, kw_only=True)
 class Result:
-    """All flows of a run."""
+    """All flows of a run, from the end of the warm-up on."""
 
     flows: list[FlowResult]
     #: goodput of all flows over what the bottleneck carries of payload
@@ -150,10 +150,16 @@ def run(
     begin, end = round(warmup_s * SECOND), round(duration_s * SECOND)
     clock.run(begin)
     before = [counter.nbytes for counter in counters]
+    # a flow may begin later
+    repaired = [(sender.connection.counters.retransmits, sender.connection.counters.timeouts) for sender in senders]
+    repaired += [(0, 0)] * (len(profiles) - len(senders))
+    drops, marks = queue.drops, queue.marks
     clock.run(end)
     received = [counter.nbytes - earlier for counter, earlier in zip(counters, before, strict=True)]
     flows = []
-    for profile, source, sender, nbytes in zip(profiles, dumbbell.sources, senders, received, strict=True):
+    for profile, source, sender, nbytes, (retransmits, timeouts) in zip(
+        profiles, dumbbell.sources, senders, received, repaired, strict=True
+    ):
         waits = [wait for left_at, wait in queue.waits.get(source.address, ()) if left_at >= begin]
         flows.append(
             FlowResult(
@@ -161,12 +167,12 @@ def run(
                 goodput_bps=8 * nbytes / (duration_s - warmup_s),
                 wait_ms=percentile(waits, 0.5) / 1e6,
                 wait_p99_ms=percentile(waits, 0.99) / 1e6,
-                retransmits=sender.connection.counters.retransmits,
-                timeouts=sender.connection.counters.timeouts,
+                retransmits=sender.connection.counters.retransmits - retransmits,
+                timeouts=sender.connection.counters.timeouts - timeouts,
                 sender=sender,
             )
         )
     smss = senders[0].connection.smss
     carried = path.rate_bps * smss / MTU_BYTES
     total = sum(flow.goodput_bps for flow in flows)
-    return Result(flows=flows, utilisation=total / carried, drops=queue.drops, marks=queue.marks)
+    return Result(flows=flows, utilisation=total / carried, drops=queue.drops - drops, marks=queue.marks - marks)

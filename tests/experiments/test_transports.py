@@ -71,6 +71,20 @@ def test_prague_beside_cubic_waits_less_than_5_ms_and_shares_within_a_factor_of_
     assert 10 < cubic.wait_ms < 20
 
 
+def test_what_is_counted_before_and_after_a_warm_up_is_all_there_is() -> None:
+    path = Bottleneck(rate_bps=10_000_000, rtt_ns=20_000_000, queue="dualpi2", queue_options={"limit_packets": 500})
+
+    def counted(duration_s: float, warmup_s: float) -> list[int]:
+        result = run(path, ["sack", "sack-ecn"], seed=1, duration_s=duration_s, warmup_s=warmup_s)
+        repaired = [count for flow in result.flows for count in (flow.retransmits, flow.timeouts)]
+        return [result.drops, result.marks, *repaired]
+
+    first, second, both = counted(3, 0), counted(6, 3), counted(6, 0)
+    assert [a + b for a, b in zip(first, second, strict=True)] == both
+    # drops, marks and the retransmissions of the flow without ECN
+    assert min(*first[:3], *second[:3]) > 0
+
+
 def test_marks_of_the_queue_reach_a_tcp_with_ecn_which_then_loses_little() -> None:
     # RFC 3168: CE in the IP header, ECE, and a window that is halved
     path = Bottleneck(rate_bps=10_000_000, rtt_ns=20_000_000, queue="dualpi2", queue_options={"limit_packets": 500})
