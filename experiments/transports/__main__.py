@@ -46,7 +46,7 @@ CASES: Final = (
     ),
     Case(
         name="two",
-        text="2 Mbit/s, 50 ms, 200 packets of buffer",
+        text="2 Mbit/s, 50 ms, 200 packets of buffer: two flows",
         path=_DEEP,
         profiles=("bbr3", "bbr3"),
         duration_s=60,
