@@ -194,8 +194,9 @@ class Sender(SendState):
             return
         packets, octets = feedback.handle_ack(segment, newly_acked, self.full_smss)
         if not feedback.heeds:
-            return
+            packets = octets = 0
         if self.growth.scales:
+            # without marks, too: it opens the window
             self.growth.handle_marks(newly_acked, octets, now)
         elif packets:
             self._handle_ecn_echo()

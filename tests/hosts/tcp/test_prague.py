@@ -5,11 +5,11 @@ from itertools import pairwise
 import pytest
 
 from common.units import MS, SECOND
-from hosts.tcp.accecn import Feedback
+from hosts.tcp.accecn import Feedback, ace_flags
 from hosts.tcp.config import TcpConfig
 from hosts.tcp.growth.prague import Prague
 from hosts.tcp.recovery import RECOVERIES
-from tcpip.segment import CE, ECT0, ECT1, SYN, Segment
+from tcpip.segment import AE, CE, CWR, ECE, ECT0, ECT1, SYN, Segment
 from tests.hosts.tcp.growing import SMSS, grown, sender_of
 from tests.hosts.tcp.pair import Pair, Path, lose
 
@@ -178,3 +178,28 @@ def test_marks_hold_the_window_without_a_loss() -> None:
     # a sawtooth of a few segments, where Reno's is half of the window
     assert min(seen) > 0.8 * 70_000
     assert max(seen) < 1.15 * 70_000
+
+
+@pytest.mark.parametrize("ace", [0b010, 0b000])
+def test_the_window_opens_whatever_the_last_ack_of_the_handshake_says(ace: int) -> None:
+    # RFC 9768 section 3.2.2.1: after an ACE of 0 marks do not count. The acknowledgements do
+    pair = Pair(CONFIG.but(accecn=True), up=Path(rate_bps=100_000_000))
+    way = pair.ways[0]
+    assert isinstance(way, Path)
+
+    def clear(segment: Segment) -> bool:
+        if not segment.flags & SYN and not segment.length and not pair.server.connected:
+            segment.flags = segment.flags & ~(AE | CWR | ECE) | ace_flags(ace)
+        return False
+
+    way.drop = clear
+    pair.run_until(lambda: pair.server.connected)
+    first = pair.server.cwnd
+    pair.backlog[1] = 200_000
+    pair.run_until(lambda: pair.received[0] == 200_000)
+    feedback = pair.server._sender.accecn
+    assert feedback is not None
+    assert feedback.heeds is (ace != 0)
+    # slow start without a loss: the window grows by what is acknowledged, as far as it was full
+    assert pair.server.counters.retransmits == 0
+    assert pair.server.cwnd > 10 * first
