@@ -170,6 +170,8 @@ class Feedback:
         self.cep = FIRST_CEP
         self.ceb = 0
         self.e0b = self.e1b = FIRST_ECT
+        #: packets with CE since the latest option, and their octets, which are an estimate
+        self._packets = self._estimate = 0
         #: data may be ECN-capable, and marks count (sections 3.1.5, 3.2.2.1 note 1, 3.2.2.3)
         self.may_send_ect = True
         self.heeds = True
@@ -208,27 +210,42 @@ class Feedback:
     def handle_ack(self, segment: Segment, newly_acked: int, mss: int) -> tuple[int, int]:
         """Take a segment that is not superseded and acknowledges `newly_acked` octets more, selectively, too.
 
-        Returns how many packets and how many octets with CE it tells of; without an option the octets are an estimate.
+        Returns how many packets and how many octets with CE it tells of. Without an option the octets are an estimate,
+        and the next option tells of what is beyond the estimates since the one before. An estimate that was too high is
+        not taken off later marks: these are congestion of another time.
         """
         delta = (ace_of(segment) - self.cep) % _DIV_ACE
         packets = -(-newly_acked // mss)
         safer = delta if delta > packets else packets - (packets - delta) % _DIV_ACE
         counters = counters_of(segment) if self._believes else None
-        marked = -1
-        if counters is not None:
-            before = self.ceb
-            ceb, e0b, e1b = counters
-            if ceb is not None:
-                self.ceb += (ceb - self.ceb) % _DIV_OPTION
-            if e0b is not None:
-                self.e0b += (e0b - self.e0b) % _DIV_OPTION
-            if e1b is not None:
-                self.e1b += (e1b - self.e1b) % _DIV_OPTION
-            marked = self.ceb - before
-            if safer > delta and marked <= mss * delta and marked * _SAFETY_FACTOR < mss * safer:
-                # appendix A.2.2: so many packets would have been too small
-                safer = delta
+        if counters is None:
+            octets = min(safer * mss, newly_acked)
+            self.cep += safer
+            self._packets += safer
+            self._estimate += octets
+            return safer, octets
+        marked = self._take_octets(*counters)
+        octets = max(marked - self._estimate, 0)
+        told = self._packets
+        if safer > delta and marked <= mss * (told + delta) and octets * _SAFETY_FACTOR < mss * safer:
+            # appendix A.2.2: so many packets would have been too small
+            safer = delta
+        missing = -(-marked // mss) - told - safer
+        if missing > 0:
+            # section 3.2.3.2.5: so few would have been too large. ACE has wrapped although little was acknowledged, as
+            # where one loss hides behind another
+            safer += -(-missing // _DIV_ACE) * _DIV_ACE
         self.cep += safer
-        if marked < 0:
-            marked = min(safer * mss, newly_acked)
-        return safer, marked
+        self._packets = self._estimate = 0
+        return safer, octets
+
+    def _take_octets(self, ceb: int | None, e0b: int | None, e1b: int | None) -> int:
+        """Take the fields of an option; return how many octets more had CE."""
+        before = self.ceb
+        if ceb is not None:
+            self.ceb += (ceb - self.ceb) % _DIV_OPTION
+        if e0b is not None:
+            self.e0b += (e0b - self.e0b) % _DIV_OPTION
+        if e1b is not None:
+            self.e1b += (e1b - self.e1b) % _DIV_OPTION
+        return self.ceb - before

@@ -18,6 +18,8 @@ from hosts.tcp.accecn import (
 )
 from hosts.tcp.config import TcpConfig
 from hosts.tcp.connection import Connection
+from hosts.tcp.growth import Growth
+from hosts.tcp.send_state import SendState
 from tcpip.segment import ACK, CE, CWR, ECT0, ECT1, NOT_ECT, RST, SYN, Option, Segment, SynOptions
 from tcpip.wire import emit, parse
 from tests.hosts.tcp.pair import FLOW, Pair, Path
@@ -255,6 +257,40 @@ def test_appendix_a22_an_option_tells_whether_ace_has_wrapped(
     assert feedback.handle_ack(acked((5 + delta) % 8, option), newly, 1460)[0] == expected
 
 
+def ceb_option(octets: int) -> Option:
+    return Option(ACCECN0, (1).to_bytes(3) + octets.to_bytes(3))
+
+
+def test_octets_that_were_estimated_are_not_told_of_again() -> None:
+    # two packets of 1000 octets with CE, told of by ACE first and then by an option; then a third, by both
+    feedback = feedback_of()
+    assert feedback.handle_ack(acked(7), 2000, 1000) == (2, 2000)
+    assert feedback.handle_ack(acked(7, ceb_option(2000)), 0, 1000) == (0, 0)
+    assert feedback.handle_ack(acked(0, ceb_option(3000)), 1000, 1000) == (1, 1000)
+    # an estimate that was too low: three packets, of which one was acknowledged
+    assert feedback.handle_ack(acked(3), 1000, 1000) == (3, 1000)
+    assert feedback.handle_ack(acked(3, ceb_option(6000)), 2000, 1000) == (0, 2000)
+    # and one that was too high, 1000 octets that were 400: the next mark is congestion again
+    assert feedback.handle_ack(acked(4), 1000, 1000) == (1, 1000)
+    assert feedback.handle_ack(acked(4, ceb_option(6400)), 0, 1000) == (0, 0)
+    assert feedback.handle_ack(acked(5, ceb_option(7400)), 1000, 1000) == (1, 1000)
+
+
+def test_packets_told_of_before_an_option_count_in_its_safety() -> None:
+    # appendix A.2.2 compares what lies between two options: these 9 packets had 7 marks, not 15
+    feedback = feedback_of()
+    assert feedback.handle_ack(acked(4), 7000, 1000)[0] == 7
+    assert feedback.handle_ack(acked(4, ceb_option(7000)), 9000, 1000)[0] == 0
+    assert feedback.cep == 5 + 7
+
+
+@pytest.mark.parametrize(("octets", "expected"), [(2000, 2), (2001, 10), (10_000, 10), (10_001, 18)])
+def test_ace_has_wrapped_where_fewer_packets_would_be_larger_than_a_full_one(octets: int, expected: int) -> None:
+    # section 3.2.3.2.5: an endpoint "MUST always reconcile" the ACE field with any option
+    feedback = feedback_of()
+    assert feedback.handle_ack(acked(7, ceb_option(octets)), 2000, 1000) == (expected, octets)
+
+
 def test_more_marks_than_packets_are_believed() -> None:
     # section 3.2.2.5.2
     assert feedback_of().handle_ack(acked(0), 1460, 1460)[0] == 3
@@ -341,6 +377,24 @@ def test_the_window_is_reduced_once_a_round_and_no_cwr_is_sent() -> None:
     assert not any(segment.flags & CWR for segment in sent[1:])
 
 
+class Told(Growth):
+    """Reno's window, but for marks, whose octets it adds up."""
+
+    def __init__(self, sender: SendState) -> None:
+        super().__init__(sender)
+        self.scales = True
+        self.octets = 0
+
+    def handle_ack(self, acked: int, now: int) -> None:
+        self.cwnd += acked if self.cwnd < self.ssthresh else 1000 * acked // self.cwnd
+
+    def handle_marks(self, acked: int, marked: int, now: int) -> None:
+        self.octets += marked
+
+    def threshold(self, flight: int) -> int:
+        return max(flight // 2, 2000)
+
+
 @given(
     seed=st.integers(0, 2**32),
     marked=st.sampled_from([0.0, 0.05, 0.5, 1.0]),
@@ -348,12 +402,15 @@ def test_the_window_is_reduced_once_a_round_and_no_cwr_is_sent() -> None:
     acks_lost=st.sampled_from([0.0, 0.2, 0.9]),
     timestamps=st.booleans(),
     recovery=st.sampled_from(["sack", "rack", "newreno"]),
+    replies=st.booleans(),
 )
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=40, deadline=None)
 def test_the_senders_counters_follow_the_truth(
-    seed: int, marked: float, lost: float, acks_lost: float, timestamps: bool, recovery: str
+    seed: int, marked: float, lost: float, acks_lost: float, timestamps: bool, recovery: str, replies: bool
 ) -> None:
-    """Marks, losses of data and losses of ACKs by chance; the truth is what has passed the path."""
+    """Marks, losses of data and losses of ACKs by chance, and data the other way, which tells of marks by ACE alone;
+    the truth is what has passed the path.
+    """
     rng = Random(seed)
     #: packets and octets that arrive with CE, and octets with ECT(0); the first transmission of each only
     truth = {"cep": 0, "ceb": 0, "e0b": 0}
@@ -362,7 +419,7 @@ def test_the_senders_counters_follow_the_truth(
     def forward(segment: Segment) -> bool:
         if segment.flags & SYN:
             return False
-        if segment.length and rng.random() < lost:
+        if not stopped and segment.length and rng.random() < lost:
             return True
         if segment.ecn != NOT_ECT and rng.random() < marked:
             segment.ecn = CE
@@ -374,13 +431,27 @@ def test_the_senders_counters_follow_the_truth(
     def backward(segment: Segment) -> bool:
         return not stopped and not segment.flags & SYN and rng.random() < acks_lost
 
-    config = CONFIG.but(recovery=recovery, timestamps=timestamps, data_retries=60, max_rto_ns=2 * SECOND)
+    # of ten ACKs nine are lost: 300 in a row are not
+    config = CONFIG.but(recovery=recovery, timestamps=timestamps, data_retries=300, max_rto_ns=SECOND)
     pair = Pair(config, up=Path(rate_bps=4_000_000, drop=forward), down=Path(drop=backward))
+    told = pair.client._sender.growth = Told(pair.client._sender)
     pair.run_until(lambda: pair.client.connected and pair.server.connected)
     pair.backlog[0] = 120_000
+    if replies:
+        answered = 0
+
+        def answer() -> None:
+            nonlocal answered
+            if pair.received[1] >= answered + 3000:
+                answered = pair.received[1]
+                pair.server.write(500)
+
+        pair.watch = answer
     pair.run_until(lambda: pair.received[1] == 120_000)
+    pair.watch = lambda: None
+    pair.run_until(lambda: pair.client.drained and pair.server.drained)
     stopped = True
-    # one more segment, whose ACK arrives
+    # one more segment, which arrives, as does its ACK
     pair.backlog[0] = 1000
     pair.run_until(lambda: pair.client.drained and pair.received[1] == 121_000)
     echo, feedback = pair.server._receiver.accecn, pair.client._sender.accecn
@@ -390,6 +461,10 @@ def test_the_senders_counters_follow_the_truth(
     assert (echo.cep - 5, echo.ceb, echo.e0b - 1) == (truth["cep"], truth["ceb"], truth["e0b"])
     # section 3.2.3.1: with its option the sender has the same octets
     assert (feedback.ceb, feedback.e0b) == (truth["ceb"], truth["e0b"] + 1)
+    # and has told its window of all of them once, but where ACKs were lost and the safest case was too many
+    assert told.octets >= truth["ceb"]
+    if not acks_lost and not lost:
+        assert told.octets == truth["ceb"]
     # section 3.2.2: packets modulo 8 always; never less, but where many ACKs were lost and segments are small
     assert (feedback.cep - echo.cep) % 8 == 0
     if not acks_lost and not lost:
