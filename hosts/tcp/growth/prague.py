@@ -7,13 +7,15 @@ Rules: data is ECT(1). The share of marked octets of each virtual round trip goe
 1/16. A mark takes alpha/2 of the window, once per virtual round trip at most; the first of all marks sets alpha to 1.
 Octets without marks open the window, as in Reno, fractions of octets included. A virtual round trip is 25 ms at least:
 once the flow has gone on for a while, one of a shorter round trip opens its window by the square of their ratio, and so
-has the rate of a flow at 25 ms. Segments are paced at a window per round trip, twice that in slow start, in bursts of
-250 us. A loss or a timeout is Reno's.
+has the rate of a flow at 25 ms. Segments are paced at a window per round trip, in bursts of 250 us; in slow start at
+twice that, but for its last round trip. A loss or a timeout is Reno's.
 
 Where accurate ECN is not agreed this is Reno, with ECT(0) where RFC 3168 is.
 
-Choices: windows of two segments at least. Left out: windows of less than that; the detection of classic ECN at a
-bottleneck with one queue, which the draft keeps off.
+Choices: windows of two segments at least. Slow start's last round trip begins at half of ssthresh, as in Linux, the
+draft's reference implementation, so that its end comes without a burst.
+
+Left out: smaller windows; the detection of classic ECN at a bottleneck with one queue, which the draft keeps off.
 """
 
 from dataclasses import dataclass
@@ -154,6 +156,7 @@ class Prague(Growth):
         srtt_ns = self._sender.rto.srtt_ns
         if not self.scales or not srtt_ns:
             return
+        # the window doubles in a round trip, and half of ssthresh is one round trip before the end of slow start
         gain = 2 if self.cwnd < self.ssthresh // 2 else 1
         self.pacing_rate_bps = max(gain * 8 * self.cwnd * SECOND // srtt_ns, 1)
         self.send_quantum = self.pacing_rate_bps * _BURST_US // (8 * SECOND // 1000)

@@ -141,6 +141,15 @@ def test_segments_are_paced_at_a_window_per_round_trip() -> None:
     assert fast.growth.pacing_rate_bps == pytest.approx(2 * 8 * fast.growth.cwnd * SECOND / (50 * MS), rel=0.001)
 
 
+@pytest.mark.parametrize(("segments", "gain"), [(10, 2), (49, 2), (50, 1), (99, 1), (100, 1), (150, 1)])
+def test_slow_start_doubles_the_pace_until_half_of_ssthresh(segments: int, gain: int) -> None:
+    # as Linux: behind half of ssthresh slow start's last round trip begins
+    growth = Flow(10, rtt_ns=50 * MS, slow_start=True).growth
+    growth.ssthresh = 100 * SMSS
+    growth.hold(segments * SMSS)
+    assert growth.pacing_rate_bps == gain * 8 * segments * SMSS * SECOND // (50 * MS)
+
+
 CONFIG = TcpConfig().but(mss=1000, growth="prague", recovery="rack", dsack=True, receive_buffer=1 << 20)
 
 
