@@ -13,6 +13,10 @@ an option an ACK has a SACK block less where the header is full (section 3.2.3.3
 recommends: the third SYN asks for no ECN, the second SYN-ACK has no option, the third no ECN. SYNs are not ECN-capable,
 so that any other echo of their ECN field shows that it is mangled: then no more data is sent as ECN-capable.
 
+Limits: the packets of an ACK are its octets over the MSS (appendix A.2.1), for a sender keeps no list of its segments.
+Where these are smaller, ACE may wrap unnoticed behind lost ACKs. Appendix A.2.1 has it as safe down to segments of 5 %
+of a full one, while 5 % are marked at most. With options there are as many packets as their octets fill at least.
+
 Left out: tests for continuous marks (section 3.2.2.3) and for options that are dropped on their way (3.2.3.2.2) beyond
 the handshake; caches of failed attempts.
 """

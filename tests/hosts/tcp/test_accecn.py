@@ -244,6 +244,14 @@ def test_appendix_a21_the_safest_case_without_an_option(packets: int, expected: 
     assert feedback.cep == 5 + expected
 
 
+def test_appendix_a21_segments_of_five_percent_are_safe_while_five_percent_are_marked() -> None:
+    for segments in range(20, 2000):
+        marks = segments // 20
+        assert feedback_of().handle_ack(acked((5 + marks) % 8), segments * 73, 1460)[0] >= marks
+    # but not beyond: 16 segments of half the size, all marked, are 8 by their octets
+    assert feedback_of().handle_ack(acked(5), 16 * 730, 1460)[0] == 8
+
+
 @pytest.mark.parametrize(
     ("delta", "safer", "octets", "expected"), [(0, 8, 1460, 8), (2, 10, 1460, 2), (7, 15, 10_200, 7)]
 )
