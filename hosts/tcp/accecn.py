@@ -17,8 +17,9 @@ Limits: the packets of an ACK are its octets over the MSS (appendix A.2.1), for 
 Where these are smaller, ACE may wrap unnoticed behind lost ACKs. Appendix A.2.1 has it as safe down to segments of 5 %
 of a full one, while 5 % are marked at most. With options there are as many packets as their octets fill at least.
 
-Left out: tests for continuous marks (section 3.2.2.3) and for options that are dropped on their way (3.2.3.2.2) beyond
-the handshake; caches of failed attempts.
+Left out: LT-TCP's FEC segments, whose marks are not counted (`TcpConfig` refuses both together); tests for continuous
+marks (section 3.2.2.3) and for options that are dropped on their way (3.2.3.2.2) beyond the handshake; caches of failed
+attempts.
 """
 
 from typing import Final

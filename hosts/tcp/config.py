@@ -80,6 +80,9 @@ class TcpConfig:
             raise ValueError(f"min_mss is {self.lt.min_mss}: must be mss, {mss}, at most")
         if timers.tick_ns and self.handshake.timestamps:
             raise ValueError("timestamps is True: must be off where there is a tick_ns")
+        if self.handshake.accecn and (self.lt.proactive_fec or self.lt.reactive_fec):
+            # RFC 9768 counts the marks of packets; FEC segments are data of no count (docs/lt-tcp.md)
+            raise ValueError("accecn is True: must be off where there is proactive_fec or reactive_fec")
         for name in ("send_buffer", "written_ahead"):
             nbytes = getattr(buffers, name)
             if nbytes is not None and nbytes < mss:

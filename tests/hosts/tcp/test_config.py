@@ -122,6 +122,10 @@ def test_profiles_have_the_constants_of_their_systems_and_papers(name: str, valu
         ({"delayed_ack_ns": 501 * MS}, "delayed_ack_ns is 501000000: must be 500000000 or less"),
         ({"send_buffer": 100}, "send_buffer is 100: must be mss or more"),
         ({"window_scaling": False, "receive_buffer": 65_536}, "receive_buffer is 65536: must be 65535 at most"),
+        *(
+            ({"accecn": True, fec: True}, "accecn is True: must be off where there is proactive_fec or reactive_fec")
+            for fec in ("proactive_fec", "reactive_fec")
+        ),
         ({"receive_buffer": (65_535 << 14) + 1}, "receive_buffer is 1073725441: must be 1073725440 at most"),
     ],
 )
