@@ -6,12 +6,13 @@ Rules kept
 
 - A packet with ECT(1) or CE waits in the queue L, any other in C (section 2.3). Packets of one flow and one queue leave
   in the order they came.
-- A PI controller follows the wait in C. Its output p' is the base of both: C drops, or marks ECT(0), with p'^2, and L
-  marks with k p' at least (the coupling), and all that waits longer than a step, while a packet is behind it.
+- A PI controller follows the wait in C, or that in L where it is longer (appendix A.2). Its output p' is the base of
+  both: C drops, or marks ECT(0), with p'^2, and L marks with k p' at least (the coupling), and all that waits longer
+  than a step, while a packet is behind it.
 - L goes first. C has a share of the link nevertheless, as in Linux's scheduler.
 - Overload (appendix A.2): once k p' has reached 1, L drops with p'^2, too; once p'^2 has reached 1/k^2, C drops what it
   would have marked.
-- Likelihoods are exact, as in appendix A's `recur`: no packet is marked by chance.
+- Likelihoods are exact, as in appendix A.1's `recur`: no packet is marked by chance.
 
 The controller runs every `update_ms` without a timer of its own: each arrival and each departure makes up for the
 updates since the last one. What waited in between is known.
@@ -36,16 +37,17 @@ _NEVER: Final = 1 << 61
 
 @dataclass(frozen=True, kw_only=True)
 class DualPi2Options(DropTailOptions):
-    """The controller and the coupling; the defaults are Linux's (tc-dualpi2(8)), for round trips up to 100 ms.
+    """The controller and the coupling; the defaults are appendix A.1's and Linux's (tc-dualpi2(8)), for round trips of 100
+    ms at most.
 
     Limits are those of both queues together.
     """
 
-    #: wait in C that the controller aims at
+    #: wait that the controller aims at
     target_ms: Positive = 15
-    #: Tupdate: between two updates of the controller; appendix A: min(target, RTT_max / 3)
+    #: Tupdate: between two updates of the controller; appendix A.1: min(target, RTT_max / 3)
     update_ms: Positive = 16
-    #: integral and proportional gain, 1/s; appendix A: 0.1 Tupdate / RTT_max^2 and 0.3 / RTT_max
+    #: integral and proportional gain, 1/s; appendix A.1: 0.1 Tupdate / RTT_max^2 and 0.3 / RTT_max
     alpha_hz: Positive = 0.16
     beta_hz: Positive = 3.2
     #: k: L's likelihood over the root of C's
@@ -95,7 +97,7 @@ class DualPi2(Queue):
         self._l = _Half()
         self._c = _Half()
         self.p = self.p_c = self.p_cl = 0.0
-        #: the wait in C at the last update (ns)
+        #: the wait at the last update (ns)
         self._prevq = 0
         self._update_at = self._update_ns
 
@@ -157,9 +159,9 @@ class DualPi2(Queue):
     def _catch_up(self, now: int) -> None:
         """Make the updates that were due since the last event (dualpi2_update)."""
         while self._update_at <= now:
-            classic = self._c.packets
-            curq = self._update_at - classic[0][0] if classic else 0
-            if not classic and not self._prevq and self.p == 0.0:
+            oldest = min((half.packets[0][0] for half in (self._l, self._c) if half.packets), default=self._update_at)
+            curq = self._update_at - oldest
+            if not len(self) and not self._prevq and self.p == 0.0:
                 # nothing changes until a packet comes
                 self._update_at += ((now - self._update_at) // self._update_ns + 1) * self._update_ns
                 continue

@@ -134,7 +134,7 @@ def test_l_marks_all_that_has_waited_longer_than_the_step_with_a_packet_behind()
     assert popped(found, 1).ecn == ECT1
     assert popped(found, 1.1).ecn == CE
     assert popped(found, 1.2).ecn == CE
-    # A.1, Th_len: not the last one, which no queue is behind
+    # A.2, Th_len of 1 packet: not the last one, which no queue is behind
     assert popped(found, 1.3).ecn == ECT1
 
 
@@ -167,6 +167,21 @@ def test_overload_drops_what_could_be_marked(ecn: int, p: float) -> None:
         found.push(packet(ecn, now), now * MS)
         left += found.pop(now * MS) is not None
     assert 1000 - left == pytest.approx(1000 * p * p, abs=2)
+
+
+@pytest.mark.parametrize("ecn", [ECT1, ECT0])
+def test_a_flood_without_response_is_held_at_the_target_by_drops_in_either_queue(ecn: int) -> None:
+    # A.2: "the Base AQM will keep the L queue to the Classic target (default 15 ms) by shedding L packets"
+    found, came, waits = queue(), 0, []
+    for now in range(20_000):
+        # of three packets the link takes two
+        for _ in range(1 + now % 2):
+            found.push(packet(ecn, now), now * MS)
+            came += 1
+        waits.append(now - popped(found, now).seq)
+    late = waits[10_000:]
+    assert sum(late) / len(late) == pytest.approx(15, abs=4)
+    assert found.drops / came == pytest.approx(1 / 3, rel=0.05)
 
 
 def test_the_limit_is_that_of_both_queues() -> None:
