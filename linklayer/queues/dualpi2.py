@@ -37,10 +37,9 @@ _NEVER: Final = 1 << 61
 
 @dataclass(frozen=True, kw_only=True)
 class DualPi2Options(DropTailOptions):
-    """The controller and the coupling; the defaults are appendix A.1's and Linux's (tc-dualpi2(8)), for round trips of 100
-    ms at most.
+    """The controller and the coupling, with the values of appendix A.1 and of Linux (tc-dualpi2(8)).
 
-    Limits are those of both queues together.
+    They are for round trips up to 100 ms. Limits are those of both queues together.
     """
 
     #: wait that the controller aims at

@@ -4,11 +4,11 @@ Read first: draft-briscoe-iccrg-prague-congestion-control-04 (July 2024); RFC 93
 sender); RFC 8257 (DCTCP, from which it is derived); `hosts/tcp/accecn.py` for the marks.
 
 Rules: data is ECT(1). The share of marked octets of each virtual round trip goes into a moving average `alpha`, of gain
-1/16. A mark takes alpha/2 of the window, once per virtual round trip at most; the first of all marks sets alpha to 1.
-Octets without marks open the window, as in Reno, fractions of octets included. A virtual round trip is 25 ms at least:
-once the flow has gone on for a while, one of a shorter round trip opens its window by the square of their ratio, and so
-has the rate of a flow at 25 ms. Segments are paced at a window per round trip, in bursts of 250 us; in slow start at
-twice that, but for its last round trip. A loss or a timeout is Reno's.
+1/16. A mark takes alpha/2 of the window, once per virtual round trip at most (section 2.4.2); the first of all marks
+sets alpha to 1. Octets without marks open the window, as in Reno, fractions of octets included. A virtual round trip is
+25 ms at least: once the flow has gone on for a while, one of a shorter round trip opens its window by the square of
+their ratio, and so has the rate of a flow at 25 ms (section 2.4.4). Segments are paced at a window per round trip, in
+bursts of 250 us; in slow start at twice that, but for its last round trip. A loss or a timeout is Reno's.
 
 Where accurate ECN is not agreed this is Reno, with ECT(0) where RFC 3168 is.
 
