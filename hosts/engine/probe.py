@@ -32,6 +32,8 @@ class TcpInfo:
     bytes_sent: int = 0
     #: sent, and neither acknowledged nor held for lost, headers included; None: not told
     in_flight_bytes: int | None = None
+    #: what its window growth was in place of itself, in one line; None: itself, or the kernel's
+    fallback: str | None = None
 
 
 def info_of(connection: Connection) -> TcpInfo:
@@ -46,6 +48,7 @@ def info_of(connection: Connection) -> TcpInfo:
         retransmits=connection.counters.retransmits,
         timeouts=connection.counters.timeouts,
         bytes_sent=connection.counters.bytes_sent,
+        fallback=connection.fallback,
     )
 
 

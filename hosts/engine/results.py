@@ -45,6 +45,8 @@ class TcpSent(_Sent):
     retransmits: int
     #: 0 before Linux 6.7
     timeouts: int
+    #: what its window growth was in place of itself, in one line; None: itself, or the kernel's
+    fallback: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

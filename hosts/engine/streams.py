@@ -150,6 +150,7 @@ class SendingEnd(ABC):
                 bytes_sent=info.bytes_sent,
                 retransmits=info.retransmits,
                 timeouts=info.timeouts or 0,
+                fallback=info.fallback,
                 round_trips=self.delays.counts(),
                 error=error,
             )

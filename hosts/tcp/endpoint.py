@@ -153,6 +153,11 @@ class Endpoint:
         return self._sender.rto.rto_ns
 
     @property
+    def fallback(self) -> str | None:
+        """What its window growth was in place of itself, in one line; None: itself, or not established."""
+        return self._sender.growth.fallback
+
+    @property
     def erasure_rate(self) -> float | None:
         """LT-TCP's estimate of the share of segments lost; None without FEC."""
         protection = self._sender.protection

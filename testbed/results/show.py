@@ -255,6 +255,7 @@ def warnings(summaries: Sequence[Summary], *, late: bool = True) -> list[str]:
             lines.append(f"{s.run}: ended before the transfer did (limit_s, or stopped)")
         if s.changes:
             lines.append(f"{s.run}: was changed {s.changes} times while it ran; control.parquet has the changes")
+        lines += [f"{s.run}: flow {flow.flow}: {flow.fallback}" for flow in s.flows if flow.fallback is not None]
     return lines
 
 

@@ -54,6 +54,8 @@ class FlowSummary:
     transfer_s: tuple[float, ...] = ()
     #: of a program of others: what it tells
     told: Told | None = None
+    #: of our own TCP: what its window growth was in place of itself, as the peer had not agreed to its needs
+    fallback: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,11 +138,15 @@ class Summary:
     quality: Quality = field(default_factory=Quality)
 
     def plain(self) -> dict[str, Any]:
-        """Return the fields as plain data; `access` only where stations share a carrier, `told` only of programs."""
+        """Return the fields as plain data.
+
+        `access` only where stations share a carrier, `told` only of programs, `fallback` only where there was one.
+        """
         values = asdict(self)
         for flow in values["flows"]:
-            if flow["told"] is None:
-                del flow["told"]
+            for rare in ("told", "fallback"):
+                if flow[rare] is None:
+                    del flow[rare]
         if not self.access:
             del values["access"]
         return values
@@ -277,6 +283,7 @@ def summarize_flow(work: Workload, flow: str, reports: Sequence[EndReport], unti
         bytes_sent=sum(end.bytes_sent for end in connections),
         transfer_s=outcome.transfer_s,
         told=told,
+        fallback=next((end.fallback for end in connections if end.fallback is not None), None),
     )
 
 

@@ -42,6 +42,8 @@ class Growth(ABC):
         self.ect = ECT0
         #: it takes each mark (`handle_marks`), and its window is not reduced by any as by a loss
         self.scales = False
+        #: in one line, what it is in place of itself where the peer has not agreed to its needs; set by `start`
+        self.fallback: str | None = None
 
     def start(self, cwnd: int, ssthresh: int) -> None:
         """Begin with a window."""

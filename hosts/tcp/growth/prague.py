@@ -10,7 +10,7 @@ sets alpha to 1. Octets without marks open the window, as in Reno, fractions of 
 their ratio, and so has the rate of a flow at 25 ms (section 2.4.4). Segments are paced at a window per round trip, in
 bursts of 250 us; in slow start at twice that, but for its last round trip. A loss or a timeout is Reno's.
 
-Where accurate ECN is not agreed this is Reno, with ECT(0) where RFC 3168 is.
+Where accurate ECN is not agreed this is Reno, with ECT(0) where RFC 3168 is, and says so (`fallback`).
 
 Choices: windows of two segments at least. Slow start's last round trip begins at half of ssthresh, as in Linux, the
 draft's reference implementation, so that its end comes without a burst.
@@ -73,6 +73,8 @@ class Prague(Growth):
         super().start(cwnd, ssthresh)
         self.scales = self._sender.accecn is not None
         self.ect = ECT1 if self.scales else ECT0
+        if not self.scales:
+            self.fallback = "prague was Reno, as accurate ECN was not agreed"
         self._pace()
 
     def handle_ack(self, acked: int, now: int) -> None:

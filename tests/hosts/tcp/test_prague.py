@@ -166,6 +166,21 @@ def test_data_is_ect1_where_accurate_ecn_is_agreed(asks: dict[str, bool], ect: i
     assert data.count(0) == (1 if ect else len(data))
 
 
+@pytest.mark.parametrize(
+    ("server", "said"),
+    [
+        ({"accecn": True}, None),
+        ({"ecn": True}, "prague was Reno, as accurate ECN was not agreed"),
+        ({}, "prague was Reno, as accurate ECN was not agreed"),
+    ],
+)
+def test_reno_in_place_of_prague_says_so(server: dict[str, bool], said: str | None) -> None:
+    pair = Pair(CONFIG.but(accecn=True), server_config=CONFIG.but(**server))
+    assert pair.client.fallback is None
+    pair.run_until(lambda: pair.client.connected)
+    assert pair.client.fallback == said
+
+
 def test_marks_hold_the_window_without_a_loss() -> None:
     """A queue that marks from a threshold on, as DCTCP's: the window stays near the path's."""
     pair = Pair(CONFIG.but(accecn=True), up=Path(rate_bps=10_000_000, delay_ns=25 * MS))

@@ -1,5 +1,6 @@
 """Tier `model`: whole scenarios in virtual time, what their runs leave behind, and how they are ended."""
 
+import json
 import os
 import re
 from dataclasses import asdict, replace
@@ -22,6 +23,7 @@ from testbed.errors import FadelabError
 from testbed.model.link_network import LAN_BPS
 from testbed.model.model_run import run_model
 from testbed.model.watch import Watch
+from testbed.results.show import warnings
 from testbed.results.store import RunFolder
 from testbed.run_hooks import Progress, RunHooks
 from testbed.scenario.file import load
@@ -215,6 +217,20 @@ def test_segments_have_timestamps_where_both_hosts_speak_them(h2: str | None, nb
     log = Log()
     assert simulate(model(tcp="sack", tcp_h2=h2), log).finished
     assert min(1460 - length for _, length, _ in log.sent_segments if length > 1400) == nbytes
+
+
+@pytest.mark.parametrize(
+    ("tcp", "h2", "is_reno"),
+    [("prague", None, False), ("prague", "sack", True), ("sack", "prague", False), ("sack-prague", None, True)],
+)
+def test_reno_in_place_of_prague_is_in_the_result_and_a_warning(
+    tcp: str, h2: str | None, is_reno: bool, tmp_path: Path
+) -> None:
+    summary, folder = kept(model(tcp=tcp, tcp_h2=h2), tmp_path)
+    [stored] = json.loads((folder / "summary.json").read_text())["flows"]
+    said = "prague was Reno, as accurate ECN was not agreed"
+    assert stored.get("fallback") == summary.flows[0].fallback == (said if is_reno else None)
+    assert warnings([summary]) == [f"{summary.run}: flow {stored['flow']}: {said}"] * is_reno
 
 
 def test_what_is_under_way_fits_the_receive_buffer() -> None:

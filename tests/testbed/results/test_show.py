@@ -117,6 +117,8 @@ def test_warnings() -> None:
     assert "limit_s" in cut
     assert show.warnings([bad], late=False) == [cut]
     assert "was changed 2 times while it ran" in show.warnings([summary(changes=2)])[0]
+    [other] = show.warnings([summary(flows=(FLOW, replace(FLOW, flow="bulk-2", fallback="it was Reno")))])
+    assert other.endswith(": flow bulk-2: it was Reno")
 
 
 def test_lateness_of_all_runs_is_one_line() -> None:
