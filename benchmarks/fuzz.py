@@ -1,11 +1,11 @@
-"""Hostile input by the million, in virtual time, at packet filters, link ARQ, slacp-adaptive and LT-TCP.
+"""Hostile input by the million, in virtual time, at packet filters, link ARQ, slacp-adaptive, LT-TCP, accurate ECN.
 
     .venv/bin/python -m benchmarks.fuzz [--inputs N] [--seed N] [--only WORD] [--json]
 
 `tests/harness/attack.py` has the doors, their rules, and the valid flows that must not feel the attack. The inputs are
 shared between the doors with WORD in their name: arq, adaptive, filters, the name of a filter (dda, cc, snoop, ...),
-lt_tcp, window. Where a rule is broken, Hypothesis shrinks the attack and prints the steps that reproduce it. It ends
-with 1 when a door broke a rule.
+lt_tcp, accecn, window. Where a rule is broken, Hypothesis shrinks the attack and prints the steps that reproduce it. It
+ends with 1 when a door broke a rule.
 """
 
 import json

@@ -1,6 +1,7 @@
 """Hostile input at everything that takes it from strangers: no exception, no packet lost, bounded memory.
 
-Each registered packet filter, link ARQ, slacp-adaptive and LT-TCP; `python -m benchmarks.fuzz` goes on for millions.
+Each registered packet filter, link ARQ, slacp-adaptive, LT-TCP and accurate ECN; `python -m benchmarks.fuzz` goes on
+for millions.
 """
 
 from collections.abc import Callable

@@ -1,4 +1,6 @@
-"""Hostile input at packet filters, link ARQ, slacp-adaptive and LT-TCP, with valid flows about that must not feel it.
+"""Hostile input at packet filters, link ARQ, slacp-adaptive, LT-TCP and accurate ECN, beside valid flows.
+
+The valid flows must not feel it.
 
 A `Door` is a thing under attack. `siege` makes a Hypothesis state machine of it, which draws how often it is shot at
 and when it forgets everything, checks its rules after every step, and shrinks what broke one to a short reproducer.
@@ -18,6 +20,10 @@ from typing_extensions import override
 
 from common.sequence import MASK
 from common.units import MS, SECOND
+from hosts.tcp.accecn import ACCECN0, ACCECN1, FIRST_CEP, Echo, Feedback, ace_flags, ace_of, counters_of
+from hosts.tcp.config import TcpConfig
+from hosts.tcp.connection import Connection
+from hosts.tcp.growth.prague import Prague
 from hosts.tcp.profiles import USER_PROFILES
 from linklayer.adaptive import frames as adaptive
 from linklayer.adaptive.code import Field
@@ -32,11 +38,27 @@ from linklayer.plain import Plain, PlainFrame
 from linklayer.schemes import SCHEMES
 from tcpip.access import Access, Objects, Octets
 from tcpip.options import EXPERIMENTAL, LT_EXID, fec_option, report_option
-from tcpip.segment import ACK, RST, Option, Segment
+from tcpip.segment import (
+    ACK,
+    AE,
+    CE,
+    CWR,
+    ECE,
+    MAX_OPTION_BYTES,
+    NOT_ECT,
+    RST,
+    Option,
+    Segment,
+    option_bytes,
+)  # fmt: skip
+from tcpip.wire import SegmentError
+from tcpip.wire import emit as emit_segment
+from tcpip.wire import parse as parse_segment
 from tests.harness.attacked_network import MakeEnd, Network
 from tests.harness.attacker import Attacker
 from tests.harness.checked import RuleBrokenError, footprint
-from tests.hosts.tcp.pair import Pair, Path
+from tests.harness.octets import with_checksums
+from tests.hosts.tcp.pair import Drop, Pair, Path
 
 #: local retransmissions of one packet, and seconds after the last packet until nothing is due: limits of any filter
 MOST_OFTEN: Final = 16
@@ -400,24 +422,32 @@ class AdaptiveDoor(Door):
         require(counters.delivered > 0.9 * self._given - 64, f"{counters.delivered} of {self._given} packets came")
 
 
-# -- LT-TCP --------------------------------------------------------------------------------------------------
+# -- TCP -----------------------------------------------------------------------------------------------------
 
 
-class LtTcpDoor(Door):
-    """Hostile segments at both ends of an LT-TCP connection that carries octets across a lossy path.
+class TcpDoor(Door):
+    """Hostile segments at both ends of a connection that carries octets across a lossy path.
 
-    A `blind` attacker draws the flow's numbers; the flow must not feel it. Another knows them: its forgeries can end up
-    in the data, as forged data can, and only the rules of memory and exceptions are checked.
+    A `blind` attacker draws the flow's numbers, and hits no window; the flow must not feel it. Another knows them: its
+    forgeries can end up in the data, as forged data can, and only the rules of memory and exceptions are checked.
     """
 
-    CONFIG = USER_PROFILES["lt-tcp"].config.but(receive_buffer=1 << 18, send_buffer=1 << 18, data_retries=40)
-    NBYTES, PER_EVENT = 50_000, 10
+    #: of both ends
+    CONFIG: TcpConfig
+    #: octets of a flow; hostile segments between two events of it, and the least time between two such events
+    NBYTES, PER_EVENT, STEP_NS = 50_000, 10, 0
+    #: how long a flow with forged segments lasts at most
+    FORGED_NS = 5 * SECOND
     #: of the goodput that a flow has in peace: the ACKs that answer strays (RFC 9293 section 3.10.7.4) share its path
     LEAST_GOODPUT = 0.6
+    #: flows that are compared together: of one without FEC a lost tail makes several times the length
+    COMPARED = 1
 
     def __init__(self, blind: bool, seed: int) -> None:
         self._blind, self._seed = blind, seed
         self._data = Random(7).randbytes(self.NBYTES)
+        #: how long flows took, and without the attack
+        self._took: list[tuple[int, int]] = []
         self._begin()
 
     def _begin(self) -> None:
@@ -428,17 +458,21 @@ class LtTcpDoor(Door):
     _seen: tuple[list[Segment], list[Segment]]
 
     def _flow(self) -> Pair:
-        loss = Random(self._seed)
-        drop = lambda segment: segment.length > 0 and loss.random() < 0.2  # noqa: E731
-        pair = Pair(self.CONFIG, up=Path(drop=drop, delay_ns=20 * MS), down=Path(delay_ns=20 * MS), octets=True)
+        up = Path(drop=self._drop(), delay_ns=20 * MS)
+        pair = Pair(self.CONFIG, up=up, down=Path(delay_ns=20 * MS), octets=True)
         pair.send(0, self._data)
         return pair
+
+    def _drop(self) -> Drop:
+        """Return what the way of the data does to a new flow: it loses a fifth."""
+        loss = Random(self._seed)
+        return lambda segment: segment.length > 0 and loss.random() < 0.2
 
     @property
     def _ended(self) -> bool:
         pair = self._pair
         # forged data can end in a war of ACKs
-        too_long = not self._blind and pair.now > 5 * SECOND
+        too_long = not self._blind and pair.now > self.FORGED_NS
         return len(pair.octets[1]) >= self.NBYTES or pair.client.closed or pair.server.closed or too_long
 
     @override
@@ -448,31 +482,42 @@ class LtTcpDoor(Door):
         self._shots += 1
         target = rng.randrange(2)
         victim = self._pair.ends[target]
-        victim.handle_segment(self._segment(rng, 1 - target), self._pair.now)
+        hostile = self._segment(rng, 1 - target)
+        if self._blind and (hostile.seq - victim._receiver.nxt) & MASK < self.CONFIG.buffers.receive_buffer:
+            # its number is right by chance
+            return
+        self._hand_over(rng, victim, hostile)
         if rng.random() < 0.01:
             victim.handle_deadline(self._pair.now)
+
+    def _hand_over(self, rng: Random, victim: Connection, hostile: Segment) -> None:
+        victim.handle_segment(hostile, self._pair.now)
 
     def _go_on(self) -> None:
         """Let the next event of the flow happen; where it has ended, look at it and begin another."""
         if self._ended:
             self._look()
             self._begin()
-        pair, before = self._pair, self._events
+        pair, before, until = self._pair, self._events, self._pair.now + self.STEP_NS
 
         def watch() -> None:
             self._events += 1
 
         def sent(end: int, segment: Segment) -> None:
+            self._check_sent(segment)
             self._seen[end].append(segment)
             del self._seen[end][:-32]
 
         pair.watch, pair.sent = watch, sent
         try:
-            pair.run_until(lambda: self._events > before, 600 * SECOND)
+            pair.run_until(lambda: self._events > before and pair.now >= until, 600 * SECOND)
         except AssertionError:
             if self._blind:
                 raise
             self._begin()
+
+    def _check_sent(self, segment: Segment) -> None:
+        """Check a segment that an end under attack has sent."""
 
     @override
     def finish(self) -> None:
@@ -488,8 +533,12 @@ class LtTcpDoor(Door):
         require(pair.octets[1] == self._data, f"the flow has {len(pair.octets[1])} octets, or others")
         calm = self._flow()
         calm.run_until(lambda: len(calm.octets[1]) >= self.NBYTES, 600 * SECOND)
-        took = f"the flow took {pair.now / SECOND:.1f} s, {calm.now / SECOND:.1f} s without the attack"
-        require(calm.now >= self.LEAST_GOODPUT * pair.now, took)
+        self._took.append((pair.now, calm.now))
+        if len(self._took) == self.COMPARED:
+            took, calmly = map(sum, zip(*self._took, strict=True))
+            self._took.clear()
+            said = f"{self.COMPARED} flows took {took / SECOND:.1f} s, {calmly / SECOND:.1f} s without the attack"
+            require(calmly >= self.LEAST_GOODPUT * took, said)
 
     def _segment(self, rng: Random, sender: int) -> Segment:
         flow = self._pair.ends[1 - sender].flow.reversed()
@@ -512,6 +561,17 @@ class LtTcpDoor(Door):
             self._options(rng, model), rng.randrange(4),
         )  # fmt: skip
 
+    @abstractmethod
+    def _options(self, rng: Random, model: Segment) -> tuple[Option, ...]:
+        """Draw the options of a hostile segment; `model` is a real one."""
+
+
+class LtTcpDoor(TcpDoor):
+    """LT-TCP: mutated options of real segments, random options, FEC segments and reports with plausible numbers."""
+
+    CONFIG = USER_PROFILES["lt-tcp"].config.but(receive_buffer=1 << 18, send_buffer=1 << 18, data_retries=40)
+
+    @override
     def _options(self, rng: Random, model: Segment) -> tuple[Option, ...]:
         kind = rng.randrange(6)
         if kind == 0 and model.extra:
@@ -544,6 +604,131 @@ class LtTcpDoor(Door):
             require(protection is None or 0 <= protection.estimate.rate <= 1, "the estimate is no share")
 
 
+class AccEcnDoor(TcpDoor):
+    """Accurate ECN and Prague: any ACE and ECN field, options of kinds 172 and 174 of any length, counters that jump.
+
+    Of a fifth of the packets an octet of TCP's header is another. The way of the data marks a tenth beside what it
+    loses. Counters without a connection get the same segments, with acknowledgements of any size.
+    """
+
+    CONFIG = USER_PROFILES["prague"].config.but(receive_buffer=1 << 18, send_buffer=1 << 18, data_retries=40)
+    #: else all events were answers to strays, and the handshake had no end
+    STEP_NS = 2 * MS
+    FORGED_NS = SECOND
+    COMPARED = 32
+    #: octets that both ends may hold: four buffers, and their bookkeeping
+    MOST_HELD = 2 << 20
+
+    #: CE that has passed the way of the present flow's data: packets, octets
+    _truth = 0, 0
+
+    def __init__(self, blind: bool, seed: int) -> None:
+        super().__init__(blind, seed)
+        self._feedback, self._echo = Feedback(), Echo()
+
+    @override
+    def _drop(self) -> Drop:
+        chance = Random(self._seed)
+        self._truth = 0, 0
+
+        def drop(segment: Segment) -> bool:
+            if segment.length and chance.random() < 0.2:
+                return True
+            if segment.ecn != NOT_ECT and chance.random() < 0.1:
+                segment.ecn = CE
+                self._truth = self._truth[0] + 1, self._truth[1] + segment.length
+            return False
+
+        return drop
+
+    @override
+    def _options(self, rng: Random, model: Segment) -> tuple[Option, ...]:
+        kind = rng.random()
+        if kind < 0.1:
+            return ()
+        if kind < 0.2 and model.extra:
+            return model.extra
+        counters = rng.choice((0, 1, 0xFF_FFFF, rng.getrandbits(24))).to_bytes(3) + rng.randbytes(6)
+        data: tuple[bytes, ...] = (counters[: rng.choice((9, 9, 6, 6, 3, 0, rng.randrange(10)))],)
+        if kind > 0.9:
+            # as long as there is room beside timestamps and a SACK block; or two
+            data = (rng.randbytes(rng.randrange(17)),) if kind < 0.95 else (rng.randbytes(6), rng.randbytes(3))
+        return tuple(Option(rng.choice((ACCECN0, ACCECN1)), each) for each in data)
+
+    @override
+    def _segment(self, rng: Random, sender: int) -> Segment:
+        segment = super()._segment(rng, sender)
+        segment.flags = segment.flags & ~(AE | CWR | ECE) | ace_flags(rng.randrange(8))
+        return segment
+
+    @override
+    def _hand_over(self, rng: Random, victim: Connection, hostile: Segment) -> None:
+        self._count(rng, hostile)
+        if rng.random() < 0.2:
+            octets = bytearray(emit_segment(hostile))
+            # of the header of TCP behind its numbers, options and their lengths included
+            at = rng.randrange(12, min(60, len(octets) - 20))
+            # a SYN without ACK needs no number (RFC 9293 section 3.5, simultaneous open)
+            if not (self._blind and at == 13):
+                octets[20 + at] = rng.getrandbits(8)
+            try:
+                hostile = parse_segment(with_checksums(bytes(octets)))
+            except SegmentError:
+                return
+        echo = victim._receiver.accecn
+        before = 0 if echo is None else echo.cep
+        victim.handle_segment(hostile, self._pair.now)
+        require(echo is None or echo.cep - before <= 1, "a segment counts as more than one packet")
+
+    def _count(self, rng: Random, segment: Segment) -> None:
+        """Hand a segment over to counters of its own."""
+        feedback, mss = self._feedback, rng.choice((52, 536, 1448, 65_483))
+        newly = rng.choice((0, 1, mss, 8 * mss, rng.getrandbits(20), rng.getrandbits(31)))
+        before, believes = (feedback.cep, feedback.ceb), feedback._believes
+        packets, octets = feedback.handle_ack(segment, newly, mss)
+        told = counters_of(segment) if believes else None
+        require(feedback.cep % 8 == ace_of(segment), "s.cep is not ACE modulo 8")
+        require(told is None or told[0] is None or feedback.ceb % (1 << 24) == told[0], "s.ceb is not ECEB modulo 2^24")
+        risen = feedback.ceb - before[1]
+        require(0 <= risen < 1 << 24, f"s.ceb rises by {risen}")
+        most = max(-(-newly // mss), -(-risen // mss)) + 7
+        require(0 <= packets == feedback.cep - before[0] <= most, f"{packets} packets of {most} at most")
+        require(0 <= octets <= max(newly, risen), f"{octets} octets of {max(newly, risen)} at most")
+        self._echo.handle_packet(segment.ecn, segment.length, rng.random() < 0.5)
+        require(len(self._echo.option().data) <= 9, "an option of more than three fields")
+        if rng.random() < 0.01:
+            feedback.check_option(segment)
+            feedback.handle_first_ack(ace_of(segment))
+            self._feedback = Feedback()
+
+    @override
+    def _check_sent(self, segment: Segment) -> None:
+        size = option_bytes(segment.sack, segment.timestamps, segment.syn, segment.extra)
+        require(size <= MAX_OPTION_BYTES, f"options of {size} octets")
+
+    @override
+    def _look(self) -> None:
+        if self._blind:
+            # what the attacker sends is not acceptable, and counts as nothing
+            truth, echo = self._truth, self._pair.server._receiver.accecn
+            assert echo is not None
+            require((echo.cep - FIRST_CEP, echo.ceb) == truth, f"{echo.cep}, {echo.ceb}: {truth} came with CE")
+        super()._look()
+
+    @override
+    def check(self) -> None:
+        held = footprint(self._pair.ends)
+        require(held <= self.MOST_HELD, f"{held} octets are held")
+        for end in self._pair.ends:
+            growth, feedback = end._sender.growth, end._sender.accecn
+            assert isinstance(growth, Prague)
+            require(growth.alpha == -1 or 0 <= growth.alpha <= 1, f"an average of {growth.alpha}")
+            require(not end.connected or growth.cwnd >= end.smss, f"a window of {growth.cwnd}")
+            require(growth.pacing_rate_bps is None or growth.pacing_rate_bps > 0, "a rate of 0")
+            if feedback is not None:
+                require(feedback.cep >= FIRST_CEP and feedback.ceb >= 0, "a counter that has fallen")
+
+
 # -- the siege -----------------------------------------------------------------------------------------------
 
 
@@ -556,6 +741,7 @@ def doors() -> Iterator[tuple[str, Callable[[int], Door]]]:
     yield "adaptive", AdaptiveDoor
     for blind in (True, False):
         yield f"lt_tcp, {'blind' if blind else 'forged'}", partial(LtTcpDoor, blind)
+        yield f"accecn, {'blind' if blind else 'forged'}", partial(AccEcnDoor, blind)
 
 
 _SEEDS = st.integers(0, MASK)
