@@ -50,13 +50,19 @@ class Group:
 class Transmission:
     """A frame under way: of a packet, of a group, of a packet in a group, or a mark."""
 
-    __slots__ = ("group", "packet", "sent_at", "tx")
+    __slots__ = ("group", "nbytes", "packet", "sent_at", "tx")
 
     def __init__(self, tx: int, sent_at: int, packet: Packet | None, group: Group | None) -> None:
         self.tx = tx
         self.sent_at = sent_at
         self.packet = packet
         self.group = group
+        #: octets of the packet, 0 without one
+        self.nbytes = 0 if packet is None else len(packet.packet)
+
+    def forget(self) -> None:
+        """Keep what it was sent with no longer: its fate has been judged."""
+        self.packet = self.group = None
 
 
 def number(packet: Packet) -> int:

@@ -84,8 +84,10 @@ class Sender:
         self._open: dict[tuple[int, int, bool], Group] = {}
         #: transmissions whose fate is not known, oldest first
         self._under_way: deque[Transmission] = deque()
-        #: numbers of those that no acknowledgement told of in time
-        self._overdue: deque[int] = deque()
+        #: those that no acknowledgement told of in time
+        self._overdue: deque[Transmission] = deque()
+        #: the last acknowledgement answered one of these
+        self._came_late = False
         self._base = 0
         #: the base that the last frame told, and the least one that the peer has to be told
         self._told = self._left = 0
@@ -148,28 +150,38 @@ class Sender:
             return
         self._acked_at = now
         self._settle_bits(top, ack.packets)
-        self._hear_of_overdue(newest, ack.frames)
+        self._hear_of_overdue(newest, ack.frames, now)
         under_way = self._under_way
         while under_way and under_way[0].tx <= newest:
             sent = under_way.popleft()
             behind = newest - sent.tx
             came = behind == 0 or bool(ack.frames >> behind - 1 & 1)
             if behind == 0:
+                self._came_late = False
                 self._mark_at = NEVER
-                nbytes = 0 if sent.packet is None else len(sent.packet.packet)
-                self.budget.handle_round_trip(now - sent.sent_at, nbytes, now)
+                self.budget.handle_round_trip(now - sent.sent_at, sent.nbytes, now)
             self.budget.handle_fate(now - sent.sent_at)
             if behind <= MIN_BITS or behind <= ack.frames.bit_length():
                 self._handle_fate(not came)
             self._judge(sent, came)
         self._move_base()
 
-    def _hear_of_overdue(self, newest: int, frames: int) -> None:
-        """Learn the fates of transmissions that were taken for lost, for the estimate."""
+    def _hear_of_overdue(self, newest: int, frames: int, now: int) -> None:
+        """Learn the fates of transmissions that were taken for lost, for the estimate.
+
+        If the newest is one of them, it tells how long a round trip is: longer than the wait for it. Where every
+        acknowledgement comes later than that, nothing else would tell. A single one may be the repetition of one that
+        was lost, and counts only while no round trip is known.
+        """
         overdue = self._overdue
-        while overdue and overdue[0] <= newest:
-            behind = newest - overdue.popleft()
+        while overdue and overdue[0].tx <= newest:
+            late = overdue.popleft()
+            behind = newest - late.tx
             came = behind == 0 or bool(frames >> behind - 1 & 1)
+            if behind == 0:
+                if self._came_late or not self.budget.round_trip_ns:
+                    self.budget.handle_round_trip(now - late.sent_at, late.nbytes, now)
+                self._came_late = True
             if behind <= MIN_BITS or behind <= frames.bit_length():
                 self._handle_fate(not came)
 
@@ -192,11 +204,12 @@ class Sender:
         under_way, patience = self._under_way, self.budget.overdue_ns
         while under_way and under_way[0].sent_at + patience <= now:
             sent = under_way.popleft()
-            self._overdue.append(sent.tx)
-            if len(self._overdue) > MAX_BITS:
-                self._overdue.popleft()
             self.budget.handle_fate(now - sent.sent_at)
             self._judge(sent, False)
+            sent.forget()
+            self._overdue.append(sent)
+            if len(self._overdue) > MAX_BITS:
+                self._overdue.popleft()
         self._look_at_dues(now)
         for group in self._groups:
             if group.starts_at <= now:

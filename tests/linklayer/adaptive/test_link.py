@@ -24,6 +24,10 @@ def numbers(packets: list[tuple[int, Sized]]) -> list[int]:
     return [int.from_bytes(cast(bytes, packet)[:4], "big") for _, packet in packets]
 
 
+def number_of(frame: Data) -> int:
+    return int.from_bytes(cast(bytes, frame.payload)[:4], "big")
+
+
 def delays_ms(pair: AdaptivePair, end: int = 0) -> list[float]:
     """How long each packet took that was delivered."""
     at = {cast(bytes, packet)[:4]: now for now, packet in pair.taken[end]}
@@ -65,6 +69,18 @@ def test_every_packet_comes_once_and_in_order_or_is_given_up(per: float, first: 
     # 1316 frames' time
     assert len(pair.got[1]) > 1316 * 0.6 * (1 - per)
     assert len(pair.taken[0]) - len(pair.got[1]) <= 0.02 * len(pair.taken[0])
+
+
+@pytest.mark.parametrize("delay_ms", [505, 1400])
+def test_a_round_trip_beyond_the_first_wait_is_learned(delay_ms: float) -> None:
+    # RFC 6298's first second is over before any acknowledgement comes
+    pair = send(AdaptivePair(delay_ms=delay_ms), 2000, until_ms=12_000, rest_ms=20_000)
+    check(pair)
+    sent = [number_of(frame) for _, frame in pair.sent[0] if isinstance(frame, Data)]
+    # what went in the first round trip, once more
+    assert len(sent) - len(set(sent)) <= 2 * delay_ms / 6
+    behind = [number for number in sent if number >= 1000]
+    assert len(behind) == len(set(behind)) > 500
 
 
 def test_both_directions_at_once() -> None:
