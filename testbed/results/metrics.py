@@ -1,5 +1,8 @@
 """Metrics: single numbers of a run's result, named by their path in `summary.json`, as in `link.up.retransmissions`.
 
+One metric is not in the file: `jain`, the fairness index (Jain, Chiu, Hawe, DEC-TR-301, 1984) of the goodputs of the
+flows in the run's direction, those aside that only measure, from 1 / flows to 1; a run with a single flow has none.
+
 Rule kept: a transfer that was cut off, by `limit_s` or by an error, is censored. Its duration and its end are infinite,
 since they are longer than the run: `summary.json` has the time of the cut there. Its goodput is that until the cut.
 """
@@ -10,13 +13,15 @@ from dataclasses import fields
 from typing import Any, Final
 
 from common.sides import SIDES
+from hosts.workloads import WORKLOADS
 from testbed.results.quality import FlowQuality, Percentiles, RoundsPerMinute
 from testbed.results.summary import FlowSummary, LinkSummary, Summary
 
+JAIN: Final = "jain"
 #: metrics of a flow, and of the summary, that only the end of the transfers tells
 _ENDS = ("duration_s", "end_s")
 #: metrics that are a share of 1, or true (1) or false (0)
-_SHARES = {"per", "residual_per", "on_time", "finished", "intact", "end_to_end_acks"}
+_SHARES = {JAIN, "per", "residual_per", "on_time", "finished", "intact", "end_to_end_acks"}
 #: parts of a summary that are not numbers of their own
 _PARTS = ("flows", "link", "split", "confusion", "folder", "run", "access", "quality")
 _DELAYS = [field.name for field in fields(FlowQuality)]
@@ -47,7 +52,7 @@ def check_metric(name: str) -> None:
     elif head == "quality":
         known, last = _QUALITY, ".".join(rest)
     else:
-        known, last = [field.name for field in fields(Summary) if field.name not in _PARTS], name
+        known, last = [*(field.name for field in fields(Summary) if field.name not in _PARTS), JAIN], name
     if last not in known:
         raise ValueError(
             f"no metric {name!r}: choose from {', '.join(known)}, or link.up.NAME, link.down.NAME, flows.0.NAME, "
@@ -72,6 +77,8 @@ def metric(summary: Mapping[str, Any], name: str) -> float | None:
 
 def stated(summary: Mapping[str, Any], name: str) -> float | None:
     """Return a number of a summary as it has it: of a transfer that was cut off, that until the cut."""
+    if name == JAIN:
+        return _jain(summary)
     parents, _, last = name.rpartition(".")
     if parents.endswith(".transfer_s") and last in _PERCENTILES:
         return _transfers(summary, int(parents.split(".")[1]), _PERCENTILES[last])
@@ -82,6 +89,13 @@ def stated(summary: Mapping[str, Any], name: str) -> float | None:
         except (KeyError, IndexError, TypeError):
             return None
     return float(value) if isinstance(value, bool | int | float) else None
+
+
+def _jain(summary: Mapping[str, Any]) -> float | None:
+    flows = [flow for flow in summary.get("flows") or [] if not WORKLOADS[flow["kind"]].options.beside]
+    goodputs = [flow["goodput_bps"] for flow in flows if flow["direction"] == flows[0]["direction"]]
+    squares = sum(goodput * goodput for goodput in goodputs)
+    return sum(goodputs) ** 2 / len(goodputs) / squares if len(goodputs) > 1 and squares else None
 
 
 def _transfers(summary: Mapping[str, Any], flow: int, percent: int) -> float | None:

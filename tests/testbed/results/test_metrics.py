@@ -17,7 +17,7 @@ from tests.harness.scenarios import FLOW, summary
     "name",
     ["goodput_bps", "link.up.retransmissions", "link.down.fec_repairs", "flows.12.duration_s", "split.resets",
      "flows.1.transfer_s.p95", "quality.one_way.p99_ms", "quality.flows.bulk.round_trip.n", "quality.rpm.foreign",
-     "quality.airtime_share.up", "quality.energy_uj_per_bit", "quality.probe_round_trip.p50_ms"],
+     "quality.airtime_share.up", "quality.energy_uj_per_bit", "quality.probe_round_trip.p50_ms", "jain"],
 )  # fmt: skip
 def test_names_of_metrics(name: str) -> None:
     check_metric(name)
@@ -86,3 +86,16 @@ def test_percentiles_of_transfer_times_are_nearest_ranks() -> None:
     assert (metric(result, "flows.0.transfer_s.p50"), metric(result, "flows.2.transfer_s.p50")) == (None, None)
     result["flows"][1]["finished"] = False
     assert metric(result, "flows.1.transfer_s.p50") == math.inf
+
+
+@pytest.mark.parametrize(
+    ("goodputs", "index"),
+    # Jain, Chiu, Hawe: 1 where all have the same, k / n where k of n have all; (1 + 2 + 3)^2 / (3 * 14)
+    [((5, 5, 5, 5), 1.0), ((8, 0, 0, 0), 0.25), ((3, 3, 0), 2 / 3), ((1, 2, 3), 36 / 42), ((7,), None), ((0, 0), None)],
+)
+def test_jain_index_is_of_the_flows_of_the_first_ones_direction(goodputs: tuple[int, ...], index: float | None) -> None:
+    flows = [replace(FLOW, goodput_bps=float(each)) for each in goodputs]
+    # the others are no part of it
+    flows += replace(FLOW, direction="down"), replace(FLOW, kind="probe")
+    found = metric(summary(flows=tuple(flows)).plain(), "jain")
+    assert found == (None if index is None else pytest.approx(index))
