@@ -199,7 +199,13 @@ class DeliveryRate:
         (CheckIfApplicationLimited).
         """
         sender = self._sender
-        if sender.nxt >= sender.max >= sender.end and self.sent.in_flight < sender.growth.cwnd and not self.sent.lost:
+        unsent = sender.end - sender.max
+        if (
+            sender.nxt >= sender.max
+            and (unsent <= 0 or sender.waits_for_ack(unsent))
+            and self.sent.in_flight < sender.growth.cwnd
+            and not self.sent.lost
+        ):
             self.mark_app_limited()
 
     def mark_app_limited(self) -> None:

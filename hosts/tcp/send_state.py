@@ -51,6 +51,7 @@ class SendState:
         "limited",
         "loss",
         "max",
+        "nagle",
         "nxt",
         "recovery",
         "repairable",
@@ -85,6 +86,8 @@ class SendState:
         self.buffer = SendBuffer(first)
         #: whether the FIN follows the buffer's end
         self.closing = False
+        #: data that fills no segment waits until all before it is acknowledged (RFC 9293 section 3.7.4)
+        self.nagle = False
         self.una = self.nxt = self.max = first
         #: data octets of a full segment; of the largest one; and those by which the window grows
         self.smss = self.full_smss = self.unit = mss
@@ -123,6 +126,10 @@ class SendState:
     def flight(self) -> int:
         """FlightSize: octets sent and not acknowledged (RFC 5681 section 2)."""
         return self.max - self.una
+
+    def waits_for_ack(self, octets: int) -> bool:
+        """Whether the last `octets` to be sent wait for an ACK, or for more data (Nagle)."""
+        return self.nagle and octets < self.smss and self.una < self.max and not self.closing
 
     def new_segment(self) -> int:
         """Return the octets of the next segment of new data by size and by the peer's window; 0 or less: none."""

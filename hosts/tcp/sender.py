@@ -47,7 +47,6 @@ class Sender(SendState):
         "_config",
         "_eln",
         "_max_window",
-        "_nagle",
         "_persist_shift",
         "_probe_due",
         "_retries",
@@ -85,7 +84,7 @@ class Sender(SendState):
         self.frto: Frto | None = None
         #: FEC and the size of segments, where the configuration asks for them (LT-TCP)
         self.protection: Protection | None = None
-        self._nagle = config.buffers.nagle
+        self.nagle = config.buffers.nagle
         self.round_trips = RoundTrips(config.timers, self.rto, first)
         #: when anything was last sent
         self._sent_at = 0
@@ -330,7 +329,7 @@ class Sender(SendState):
             length = smss
         else:
             length = left
-            if self._nagle and self.una < self.max and nxt == self.max and not self.closing:
+            if nxt == self.max and self.waits_for_ack(left):
                 return None
         if length > usable:
             return self._send_less(nxt, length, usable, now)

@@ -257,6 +257,28 @@ def test_a_sender_with_something_to_send_or_a_full_window_is_not_app_limited(why
     assert bench.rate.app_limited == 0
 
 
+def test_octets_that_nagle_holds_are_nothing_to_send() -> None:
+    # 4.1.1.3: "is not currently sending data and has no data to send"; a segment in part waits for the ACK
+    bench = Bench()
+    bench.send(0, 0, 1)
+    bench.sender.buffer.end = 3 * SMSS - 1
+    bench.rate.check_app_limited()
+    assert bench.rate.app_limited == 0
+    bench.sender.nagle = True
+    bench.rate.check_app_limited()
+    assert bench.rate.app_limited == 2 * SMSS
+
+
+@pytest.mark.parametrize(("end", "closing"), [(3 * SMSS, False), (3 * SMSS - 1, True)])
+def test_a_whole_segment_and_the_last_one_do_not_wait(end: int, closing: bool) -> None:
+    bench = Bench()
+    bench.send(0, 0, 1)
+    sender = bench.sender
+    sender.nagle, sender.buffer.end, sender.closing = True, end, closing
+    bench.rate.check_app_limited()
+    assert bench.rate.app_limited == 0
+
+
 def test_a_window_that_was_full_within_the_last_round_is_limited() -> None:
     # 2.2: C.is_cwnd_limited
     bench = Bench(cwnd=3 * SMSS)
