@@ -252,6 +252,8 @@ def plot(points: Points, target: Path) -> None:
     satellite = [f"table2/{dama}/" for dama in cells.DAMA]
     panels = [*satellite, *(case for case in points if not case.startswith("table2/"))]
     columns = (len(panels) + 1) // 2
+    from matplotlib.ticker import FormatStrFormatter, LogLocator, NullFormatter
+
     figure, axes = subplots(2, columns, figsize=(3.4 * columns, 6.6))
     slacp = Setting(link="slacp")
     for axis, panel in zip(axes.flat, panels, strict=False):
@@ -269,6 +271,9 @@ def plot(points: Points, target: Path) -> None:
             )
         axis.set_title(panel, fontsize=9)
         axis.set(xscale="log", ylim=(0, None), xlabel="99 % of delay, " + ("of slacp's" if relative else "ms"))
+        axis.xaxis.set_major_locator(LogLocator(subs=(1, 2, 3, 5)))
+        axis.xaxis.set_major_formatter(FormatStrFormatter("%g"))
+        axis.xaxis.set_minor_formatter(NullFormatter())
         axis.set_ylabel("goodput, " + ("of slacp's" if relative else "Mbit/s"))
     title_and_legend(figure, axes.flat[0], "Goodput over delay; round: slacp-adaptive by its budget in round trips")
     save(figure, target)
