@@ -102,3 +102,6 @@ class RunStarter(Protocol):
 
     def start(self, request: RunRequest) -> None:
         """Start the runs; they appear in the hub. Raises ControlError."""
+
+    def start_demo(self) -> None:
+        """Start the demo: one run without repair on the link and one with it. Raises ControlError."""

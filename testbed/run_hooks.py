@@ -91,6 +91,8 @@ class RunHooks:
     steering: "Steering | None" = None
     #: called at the end with the summary, or with the error
     ended: Callable[[Summary | None, str | None], None] = lambda summary, error: None
+    #: called when all processes of the run are ready, before its time 0; may wait, so that runs begin together
+    ready: Callable[[], None] = lambda: None
 
 
 NO_HOOKS = RunHooks()

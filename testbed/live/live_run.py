@@ -83,6 +83,7 @@ class _LiveRun:
         self._present = plan
         self._steering = hooks.steering or Steering.of(plan)
         self._view_sink = hooks.view_sink
+        self._all_ready = hooks.ready
         # a run in virtual time repeats to the byte, and the folder's name has the wall clock's
         self._name = plan.stem if plan.clock == "virtual" else folder.name
         tags = {"run": self._name, "tier": plan.tier.name, "scenario": plan.name}
@@ -211,6 +212,7 @@ class _LiveRun:
 
     def _go(self, group: ChildGroup) -> float:
         """Run until every host is done; return the duration of the run (s)."""
+        self._all_ready()
         self._epoch = grid.next_time(time.monotonic_ns() + _LEAD_NS)
         group.send(Go(epoch_ns=self._epoch))
         epoch_ns = time.time_ns() + self._epoch - time.monotonic_ns()

@@ -151,6 +151,9 @@ class RecordingStarter:
             raise ControlError("nothing can be started: a run is going on")
         self.requests.append(request)
 
+    def start_demo(self) -> None:
+        self.start(RunRequest("lossy-link", "emulated", ("none", "slacp"), 60, 1))
+
 
 def application(runs: Path, hub: Hub | None = None, **options: Any) -> Flask:
     return create_app(DashboardConfig(hub or Hub(), runs, TOKEN, version="1", **options))

@@ -234,6 +234,9 @@ class MadeUpRuns:
             for run in self._runs:
                 run.feed.begin(time.time_ns())
 
+    def start_demo(self) -> None:
+        self.start(RunRequest("made-up", "vusrp", ("none", "slacp"), 600, 1))
+
     def _run(self) -> None:
         while not self._stop.wait(INTERVAL_S / 2):
             with self._lock:

@@ -1,11 +1,14 @@
 """Starting runs on behalf of the dashboard: one request at a time, one run per scheme, side by side.
 
 Read first: `dashboard/control.py`, whose `RunStarter` this implements. A run ends as its scenario says, by its
-controls, or with the starter.
+controls, or with the starter. Runs of one request have their time 0 at the same time, so that they meet the same
+channel at the same time.
 """
 
 import threading
 from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 
 from dashboard.control import ControlError, Offer, RunRequest
@@ -13,6 +16,8 @@ from flowgraphs.air import LIBRARY
 from hosts.errors import HostError
 from hosts.kernel.network import check_machine
 from linklayer.schemes import SCHEMES
+from testbed.cli.machine import capacity, processors
+from testbed.cli.options import DEMO_SCENARIOS, DEMO_TIER
 from testbed.observers import MakeHooks
 from testbed.results.store import RunFolder
 from testbed.results.validity import require_intact
@@ -34,6 +39,14 @@ _TIERS = tuple(
 _SECONDS = (2.0, 24 * 3600.0)
 #: how long a run may take to end when it is told to
 _END_S = 30.0
+#: how long a run that is ready waits for the others of its request
+_READY_S = 30.0
+#: of the demo: the link schemes, and how long it goes on unless it is stopped
+_DEMO_SCHEMES = ("none", "slacp")
+_DEMO_S = 3600.0
+#: cores kept for the page, its database and a browser: twice their mean need (docs/measurements.md), since busy
+#: stations in real time leave them nothing
+_PAGE_CORES = 0.75
 
 
 class LiveRunStarter:
@@ -52,6 +65,8 @@ class LiveRunStarter:
         self._unreadable: set[Path] = set()
         self._threads: list[threading.Thread] = []
         self._steerings: list[Steering] = []
+        #: where the runs of the newest request wait for each other
+        self._meeting = threading.Barrier(1)
 
     # -- for the dashboard -----------------------------------------------------------------------------------
 
@@ -89,12 +104,27 @@ class LiveRunStarter:
                 raise ControlError(f"nothing can be started: {why_not}")
             scenarios = [self._scenario(request, scheme, settings) for scheme in request.schemes]
             self._steerings = []
+            self._meeting = threading.Barrier(len(scenarios))
             self._threads = [
                 threading.Thread(target=self._run, args=(scenario,), name=f"run {scenario.link.scheme}")
                 for scenario in scenarios
             ]
             for thread in self._threads:
                 thread.start()
+
+    def start_demo(self) -> None:
+        """Start the demo at the largest share of its rates that leaves cores enough for the page and a browser."""
+        path = DEMO_SCENARIOS[DEMO_TIER]
+        wanted = load(path, tier=DEMO_TIER)
+        room = processors.look().beside(_PAGE_CORES)
+        plan = capacity.side_by_side(room, capacity.link_costs(wanted, processors.slowness()), links=len(_DEMO_SCHEMES))
+        self.start(
+            RunRequest(path.stem, DEMO_TIER, _DEMO_SCHEMES, _DEMO_S, wanted.seed),
+            capacity.lowered(wanted, plan.share),
+        )
+        if plan.share < 1:
+            late = "" if plan.fits else ", and may be late all the same"
+            self._complain(f"the demo runs at {plan.share} of its rates, so that the page keeps up{late}")
 
     def _scenario(self, request: RunRequest, scheme: str, changes: Sequence[str]) -> Scenario:
         """Return the scenario of one run. Raises ControlError."""
@@ -116,10 +146,18 @@ class LiveRunStarter:
     # -- the runs --------------------------------------------------------------------------------------------
 
     def _run(self, scenario: Scenario) -> None:
+        meeting = self._meeting
+
+        def hooks(scenario: Scenario, folder: RunFolder) -> RunHooks:
+            return replace(self._hooks(scenario, folder), ready=lambda: _meet(meeting))
+
         try:
-            require_intact([run_once(scenario, self._runs, lambda progress: None, self._hooks)])
+            require_intact([run_once(scenario, self._runs, lambda progress: None, hooks)])
         except (RuntimeError, ValueError, OSError) as error:
             self._complain(" ".join(str(error).split()))
+        finally:
+            # one that fails before its start keeps the others no longer
+            meeting.abort()
 
     def _hooks(self, scenario: Scenario, folder: RunFolder) -> RunHooks:
         """Make the hooks of a run, and keep its controls."""
@@ -135,10 +173,17 @@ class LiveRunStarter:
         """End the runs and wait for them."""
         with self._lock:
             self._closing = True
+            self._meeting.abort()
             for steering in self._steerings:
                 steering.stop()
         for thread in self._threads:
             thread.join(_END_S)
+
+
+def _meet(meeting: threading.Barrier) -> None:
+    """Wait for the other runs, as long as they may come."""
+    with suppress(threading.BrokenBarrierError):
+        meeting.wait(_READY_S)
 
 
 def _lasting(scenario: Scenario, seconds: float) -> list[str]:

@@ -17,14 +17,13 @@ from rich.console import Console
 
 from dashboard.app import LOCAL_HOSTS, DashboardConfig, create_app, serve
 from dashboard.auth import LEAST_TOKEN
-from dashboard.control import Controls, RunRequest
+from dashboard.control import Controls
 from dashboard.hub import Hub
 from dashboard.tail import Tail
 from telemetry.influx import Influx, InfluxServer, InfluxSink, InfluxTail, read_token
 from testbed.air_steering import AirSteering
 from testbed.cli.dashboard.run_starter import LiveRunStarter
 from testbed.cli.dashboard.stories import tell
-from testbed.cli.machine import capacity, processors
 from testbed.cli.options import DEMO_SCENARIOS, DEMO_TIER
 from testbed.errors import FadelabError
 from testbed.live.signals import ended_by_sigterm
@@ -36,11 +35,6 @@ from testbed.tiers import TIERS
 
 #: our own database, in the run store
 DATABASE = ".influxdb"
-#: how long the demo goes on unless it is stopped
-_DEMO_S = 3600.0
-#: cores kept for the page, its database and a browser: twice their mean need (docs/measurements.md), since busy
-#: stations in real time leave them nothing
-_PAGE_CORES = 0.75
 
 
 def serve_dashboard(
@@ -106,27 +100,15 @@ def serve_dashboard(
             version=fadelab_version(),
         )
         served = stack.enter_context(serve(create_app(config), bind, port))
-        page = f"{served.url.replace('0.0.0.0', '127.0.0.1')}/?token={token}"
+        page = f"{served.url.replace('0.0.0.0', '127.0.0.1')}/?token={token}{'#/demo' if demo else ''}"
         print(page, flush=True)
         console.print("the address above opens the dashboard and its controls; Ctrl-C ends it")
         console.print(f"runs elsewhere join with: fadelab run ... --influx {database.url}")
         if demo:
-            _start_demo(starter, console)
+            starter.start_demo()
         with suppress(KeyboardInterrupt):
             served.wait()
         console.print("ending")
-
-
-def _start_demo(starter: LiveRunStarter, console: Console) -> None:
-    """Start the demo at the largest share of its rates that leaves cores enough for the page and a browser."""
-    path = DEMO_SCENARIOS[DEMO_TIER]
-    wanted = load(path, tier=DEMO_TIER)
-    room = processors.look().beside(_PAGE_CORES)
-    costs = capacity.link_costs(wanted, processors.slowness())
-    share = capacity.choose(room, costs, links=1).share
-    if share < 1:
-        console.print(f"the demo runs at {share} of its rates, so that the page keeps up on this machine")
-    starter.start(RunRequest(path.stem, DEMO_TIER, ("slacp",), _DEMO_S, wanted.seed), capacity.lowered(wanted, share))
 
 
 @contextmanager

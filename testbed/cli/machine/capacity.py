@@ -46,6 +46,12 @@ def choose(room: Room, costs: Mapping[Fraction, float], links: int) -> DemoPlan:
     return DemoPlan(1, max(fitting, default=min(costs)), fits=bool(fitting))
 
 
+def side_by_side(room: Room, costs: Mapping[Fraction, float], links: int) -> DemoPlan:
+    """Return all links at once, at the largest share of their rates that fits, or the least. `costs`: as above."""
+    fitting = [share for share, cores in costs.items() if links * cores <= room.free]
+    return DemoPlan(links, max(fitting, default=min(costs)), fits=bool(fitting))
+
+
 def explain(plan: DemoPlan, room: Room, costs: Mapping[Fraction, float], links: int) -> str:
     """Return a line that says why the links do not run all at once; empty where they do."""
     if plan.together == links:

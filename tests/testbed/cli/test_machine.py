@@ -8,7 +8,7 @@ from types import SimpleNamespace
 import pytest
 
 from testbed.cli.machine import capacity, processors
-from testbed.cli.machine.capacity import DemoPlan, choose
+from testbed.cli.machine.capacity import DemoPlan, choose, side_by_side
 from testbed.cli.machine.processors import Quota, Room
 from testbed.paths import root
 from testbed.scenario.file import load
@@ -45,9 +45,18 @@ def test_the_plan_is_the_best_that_fits(room: Room, plan: DemoPlan) -> None:
     assert choose(room, {WHOLE: COSTS[WHOLE]}, links=2).share == WHOLE
 
 
-@pytest.mark.parametrize(("free", "claimable", "share"), [(4.0, 3.8, WHOLE), (2.0, 1.9, HALF), (0.5, 0.5, QUARTER)])
-def test_watched_link_leaves_cores_for_page(free: float, claimable: float, share: Fraction) -> None:
-    assert choose(Room(free, claimable).beside(0.75), COSTS, links=1).share == share
+@pytest.mark.parametrize(
+    ("free", "plan"),
+    [
+        (4.0, DemoPlan(2, WHOLE)),
+        (3.0, DemoPlan(2, HALF)),
+        (2.3, DemoPlan(2, QUARTER)),
+        (1.0, DemoPlan(2, QUARTER, fits=False)),
+    ],
+)
+def test_watched_links_run_side_by_side_at_the_largest_share_that_fits(free: float, plan: DemoPlan) -> None:
+    # beside the page; cores that only one real-time process could claim are no room for two links
+    assert side_by_side(Room(free, 3.8).beside(0.75), COSTS, links=2) == plan
 
 
 def test_every_plan_but_the_wanted_one_is_explained() -> None:

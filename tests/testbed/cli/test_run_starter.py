@@ -1,6 +1,7 @@
 """The run starter: its offers, its refusals, and runs that it starts and ends."""
 
 import os
+import threading
 from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import replace
@@ -13,10 +14,13 @@ from dashboard.control import ControlError, RunRequest
 from flowgraphs.air import LIBRARY
 from linklayer.schemes import SCHEMES
 from testbed.cli.dashboard.run_starter import LiveRunStarter
-from testbed.observers import no_hooks
+from testbed.cli.machine.processors import Room
+from testbed.cli.options import DEMO_SCENARIOS, DEMO_TIER
+from testbed.observers import MakeHooks, no_hooks
 from testbed.results.store import RunFolder
 from testbed.results.summary import Summary
 from testbed.run_hooks import RunHooks
+from testbed.scenario.file import load
 from testbed.scenario.schema import Scenario
 from testbed.steering import Steering
 from tests.harness.live_runs import left_behind
@@ -27,6 +31,30 @@ from tests.hosts.harness import needs_network
 
 SCENARIOS = Path(__file__).parents[3] / "scenarios"
 REQUEST = RunRequest("lossy-link", "emulated", ("none", "slacp"), 600, 3)
+
+
+class FakeRuns:
+    """Stands for `run_once`: a run gets ready, begins and is over; that of the scheme `failing` fails before."""
+
+    def __init__(self) -> None:
+        self.room = Room(9.0, 9.0)
+        self.failing = ""
+        self.scenarios: list[Scenario] = []
+        self.begun: list[int] = []
+        self._lock = threading.Lock()
+        self._ready = 0
+
+    def run(self, scenario: Scenario, runs: Path, show: object, make_hooks: MakeHooks) -> Summary:
+        if scenario.link.scheme == self.failing:
+            raise RuntimeError("the air is out")
+        hooks = make_hooks(scenario, RunFolder(runs / scenario.link.scheme))
+        with self._lock:
+            self.scenarios.append(scenario)
+            self._ready += 1
+        hooks.ready()
+        with self._lock:
+            self.begun.append(self._ready)
+        return summary()
 
 
 class HookRecorder:
@@ -136,6 +164,51 @@ def test_a_run_that_fails_is_a_complaint(
     wait_for(lambda: complaints)
     assert (complaints, recorder.outcomes) == (["the air is out"], [(None, "the air is out")])
     wait_for(lambda: starter.why_not() == "")
+
+
+@pytest.fixture
+def fake(monkeypatch: pytest.MonkeyPatch) -> FakeRuns:
+    runs = FakeRuns()
+    place = "testbed.cli.dashboard.run_starter"
+    for name, replacement in (("run_once", runs.run), ("check_machine", bool), ("check_tier", lambda scenario: None)):
+        monkeypatch.setattr(f"{place}.{name}", replacement)
+    monkeypatch.setattr(f"{place}.processors.look", lambda: runs.room)
+    monkeypatch.setattr(f"{place}.processors.slowness", lambda: 1.0)
+    return runs
+
+
+def test_runs_of_a_request_begin_when_all_are_ready(starter: LiveRunStarter, fake: FakeRuns) -> None:
+    starter.start(REQUEST)
+    wait_for(lambda: len(fake.begun) == 2)
+    # how many were ready when each began
+    assert fake.begun == [2, 2]
+
+
+def test_run_that_fails_before_its_start_keeps_no_other_waiting(
+    starter: LiveRunStarter, fake: FakeRuns, complaints: list[str]
+) -> None:
+    fake.failing = "none"
+    starter.start(REQUEST)
+    wait_for(lambda: fake.begun)
+    assert (fake.begun, complaints) == ([1], ["the air is out"])
+
+
+@pytest.mark.parametrize(("free", "share"), [(9.0, 1.0), (1.8, 0.5), (0.2, 0.25)])
+def test_demo_is_two_runs_of_one_channel_at_rates_that_the_machine_carries(
+    starter: LiveRunStarter, fake: FakeRuns, complaints: list[str], free: float, share: float
+) -> None:
+    fake.room = Room(free, free)
+    starter.start_demo()
+    wait_for(lambda: len(fake.begun) == 2)
+    assert {made.link.scheme for made in fake.scenarios} == {"none", "slacp"}
+    asked = load(DEMO_SCENARIOS[DEMO_TIER], tier=DEMO_TIER)
+    for made in fake.scenarios:
+        assert (made.seed, made.channel.fading) == (asked.seed, asked.channel.fading)
+        assert made.radio.rate_sps == share * asked.radio.rate_sps
+        assert made.channel.rate_bps == share * asked.channel.rate_bps
+    assert [f"the demo runs at {1 / share:g}".replace("at ", "at 1/") in line for line in complaints] == [True] * (
+        share < 1
+    )
 
 
 def test_corrupt_run_is_complained_about(
