@@ -16,6 +16,7 @@ from flask import Blueprint, Response, request, send_file
 from common.sides import SIDES
 from dashboard import compare, exports, plots, shapes, stream
 from dashboard.auth import Guard, Refused
+from dashboard.breaks import BREAKS, Breaker
 from dashboard.campaigns import campaigns
 from dashboard.charts import CHARTS, Line
 from dashboard.control import ControlError, RunRequest, RunStarter
@@ -73,6 +74,7 @@ def make_api(config: "DashboardConfig", guard: Guard, streams: Streams) -> Bluep
     every = Runs(hub, store)
     offers = _Offers()
     telling = threading.Lock()
+    breaker = Breaker()
 
     # -- live ------------------------------------------------------------------------------------------------
 
@@ -121,6 +123,7 @@ def make_api(config: "DashboardConfig", guard: Guard, streams: Streams) -> Bluep
             names,
             history_s=history_s,
             views=request.args.get("views") != "0",
+            comments=request.args.get("comments") == "1",
             last_id=request.headers.get("Last-Event-ID", ""),
             over=lambda: streams.over.is_set() or gone(),
         )
@@ -246,6 +249,29 @@ def make_api(config: "DashboardConfig", guard: Guard, streams: Streams) -> Bluep
             raise Refused(400, "the value must be finite")
         _try(controls.set, name, value)
         feed.describe_controls(fresh=True)
+        hub.stir()
+        return {"ok": True}
+
+    @api.post("/demo")
+    def start_demo() -> Answer:
+        if config.starter is None:
+            raise Refused(409, "this dashboard only watches: it starts no runs")
+        _try(config.starter.start_demo)
+        return {"ok": True}
+
+    @api.get("/breaks")
+    def breaks() -> Answer:
+        return {"breaks": [asdict(each) for each in BREAKS]}
+
+    @api.post("/breaks")
+    def break_it() -> Answer:
+        body = _body()
+        name, names = body.get("name"), body.get("runs")
+        if not isinstance(name, str) or not isinstance(names, list) or not all(isinstance(one, str) for one in names):
+            raise Refused(400, 'send {"name": ..., "runs": [...]}: the name of a break, and names of runs')
+        if not 1 <= len(set(names)) == len(names) <= _MOST_RUNS:
+            raise Refused(400, f"runs are 1 to {_MOST_RUNS} different names")
+        _try(breaker.start, name, [every.steered(run)[1] for run in names])
         hub.stir()
         return {"ok": True}
 

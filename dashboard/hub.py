@@ -28,6 +28,7 @@ from typing_extensions import override
 from common.closing import Closing
 from dashboard import shapes
 from dashboard.charts import offered
+from dashboard.commentary import Comment, comment_on, scene_of
 from dashboard.control import Controls
 from dashboard.curves import Curves
 from dashboard.run_folders import NAME
@@ -45,6 +46,8 @@ RUNS = 8
 _INBOX = 2_000
 #: lifetime of a cached description of the controls
 _CONTROLS_S = 0.2
+#: least time between two comments, s
+_COMMENT_S = 0.5
 _OVER = "the run is over"
 
 
@@ -232,11 +235,21 @@ class Reader(Closing):
     """Reads some runs for one page. A context manager: while it is open, the runs count as watched."""
 
     def __init__(
-        self, hub: Hub, names: Sequence[str], *, history_s: float, views: bool, seen: Mapping[str, int] | None = None
+        self,
+        hub: Hub,
+        names: Sequence[str],
+        *,
+        history_s: float,
+        views: bool,
+        comments: bool = False,
+        seen: Mapping[str, int] | None = None,
     ) -> None:
         self._hub = hub
         self._history_s = history_s
         self._wants_views = views
+        self._wants_comments = comments
+        self._comment: Comment | None = None
+        self._commented_at = -math.inf
         self._runs = {name: _Seen(batch=(seen or {}).get(name, 0)) for name in dict.fromkeys(names)}
 
     @override
@@ -252,7 +265,31 @@ class Reader(Closing):
     def frame(self) -> dict[str, Any] | None:
         """Return the data since the last call, or None."""
         found = {name: new for name, run in self._runs.items() if (new := self._new(name, run))}
-        return {"now_ns": time.time_ns(), "runs": found} if found else None
+        if not found and not self._comment_due():
+            return None
+        comment = self._new_comment()
+        if not found and not comment:
+            return None
+        return {"now_ns": time.time_ns(), "runs": found} | comment
+
+    def _comment_due(self) -> bool:
+        return self._wants_comments and time.monotonic() >= self._commented_at + _COMMENT_S
+
+    def _new_comment(self) -> dict[str, Any]:
+        """Return the sentence on the runs when it has changed."""
+        if not self._comment_due():
+            return {}
+        self._commented_at = time.monotonic()
+        scenes = []
+        for name in self._runs:
+            if (feed := self._hub.find(name)) is not None:
+                with feed.curves() as curves:
+                    scenes.append(scene_of(feed.describe(), curves))
+        comment = comment_on(scenes)
+        if comment == self._comment:
+            return {}
+        self._comment = comment
+        return {"comment": asdict(comment)}
 
     def _attach(self, run: "_Seen", feed: Feed | None) -> None:
         if run.feed is feed:

@@ -33,6 +33,7 @@ def events(
     *,
     history_s: float = HISTORY_S,
     views: bool = True,
+    comments: bool = False,
     last_id: str = "",
     over: Callable[[], bool] = lambda: False,
 ) -> Iterator[bytes]:
@@ -40,7 +41,7 @@ def events(
     known: list[dict[str, Any]] | None = None
     version = -1
     said_at = time.monotonic()
-    with Reader(hub, names, history_s=history_s, views=views, seen=_seen(hub, last_id)) as reader:
+    with Reader(hub, names, history_s=history_s, views=views, comments=comments, seen=_seen(hub, last_id)) as reader:
         # time (ms) after which browsers reconnect
         yield b"retry: 1000\n\n"
         while not over():
