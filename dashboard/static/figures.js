@@ -108,7 +108,7 @@ function newest(data) {
 }
 
 /** The figures of a whole run: those of its summary, or without one the means of what was recorded. */
-function result(data) {
+export function result(data) {
   const link = data.mainLink;
   const summary = data.info.ended?.summary ?? {};
   const counted = summary.link?.[link] ?? {};
@@ -123,7 +123,7 @@ function result(data) {
 }
 
 /** The labels of the goodput lines to add: the line of all flows if there is one, else one line per flow. */
-function flows(data) {
+export function flows(data) {
   const labels = data.labels("goodput");
   return labels.includes(ALL_FLOWS) ? [ALL_FLOWS] : labels;
 }
@@ -153,7 +153,8 @@ function comparison(a, b) {
   };
 }
 
-function carried(data, end) {
+/** The mean goodput of a run from its start to a time. */
+export function carried(data, end) {
   const means = flows(data).map((label) => data.series("goodput", label).mean(0, end));
   return means.filter(Number.isFinite).reduce((sum, mean) => sum + mean, 0);
 }

@@ -7,6 +7,7 @@ import { announce } from "./announce.js";
 import { Charts } from "./charts.js";
 import { Controls } from "./controls.js";
 import { RunData } from "./data.js";
+import { Demo } from "./demo.js";
 import { el, mark, put } from "./dom.js";
 import { downloads } from "./downloads.js";
 import { Figures } from "./figures.js";
@@ -49,6 +50,7 @@ export class Live {
     this.topology = new Topology(part("topology"));
     this.views = new Views(part("views"));
     this.controls = new Controls(part("controls"), session);
+    this.demo = new Demo(document.getElementById("demo"), session);
     this.choosers = ["A", "B"].map((slot) => document.getElementById(`run-${slot.toLowerCase()}`));
     for (const chooser of this.choosers) chooser.addEventListener("change", () => this.#chooserChanged());
     this.#buildToolbar();
@@ -89,6 +91,7 @@ export class Live {
     this.#drawState();
     // the end of a run comes without new points
     if (this.time.paused === null) this.figures.update(true);
+    this.demo.update();
     this.#tell();
   }
 
@@ -136,7 +139,8 @@ export class Live {
       ? downloads(this.#runs.map(({ slot, data }) => ({ slot, name: data.info.name })))
       : [];
     part("downloads").replaceChildren(...links);
-    for (const view of [this.charts, this.figures, this.topology, this.views, this.controls]) view.show(this.#runs);
+    const views = [this.charts, this.figures, this.topology, this.views, this.controls, this.demo];
+    for (const view of views) view.show(this.#runs);
     this.#offered = this.#runs.map(({ data }) => data.info.charts).join();
   }
 
@@ -154,6 +158,7 @@ export class Live {
     const moving = this.#runs.filter(({ data }) => data.info.live);
     this.time.end = Math.max(0, ...(moving.length ? moving : this.#runs).map(({ data }) => data.end));
     if (this.time.end > 1) this.charts.direct();
+    if (frame.comment) this.demo.say(frame.comment);
     this.#tell();
     this.#soon();
   }
@@ -171,7 +176,7 @@ export class Live {
   // -- drawing -----------------------------------------------------------------------------------------------
 
   #soon() {
-    if (this.#drawing || document.hidden || !this.#runs.length || this.root.hidden) return;
+    if (this.#drawing || document.hidden || !this.#runs.length || (this.root.hidden && !this.demo.visible)) return;
     this.#drawing = true;
     const since = performance.now() - this.#drawn;
     const pause = calm() ? 500 : this.time.window > SLOW_WINDOW_S && this.time.end > SLOW_WINDOW_S ? 200 : 0;
@@ -182,6 +187,10 @@ export class Live {
   #draw() {
     this.#drawing = false;
     this.#drawn = performance.now();
+    if (this.demo.visible) {
+      this.demo.draw();
+      return;
+    }
     if (this.time.paused !== null) return;
     this.charts.draw();
     this.figures.update();
@@ -267,9 +276,11 @@ export class Live {
       if (before.up === false && state.up) announce(`${name}: the link is up`);
     }
     const last = Date.now() - this.message.at < MESSAGE_MS ? this.message.words : "";
-    const words = [...this.#runs.map(trouble), last].filter(Boolean).join(" ");
+    const troubles = this.#runs.map(trouble);
+    const words = [...troubles, last].filter(Boolean).join(" ");
     const node = document.getElementById("message");
     put(node, words);
+    mark(node, "data-trouble", troubles.some(Boolean));
     node.hidden = !words;
   }
 

@@ -13,7 +13,7 @@ import { Start } from "./start.js";
 import { nextTheme, onTheme, projector, setProjector, theme } from "./theme.js";
 import { Unlock } from "./unlock.js";
 
-const VIEWS = ["live", "runs", "campaigns", "past"];
+const VIEWS = ["live", "demo", "runs", "campaigns", "past"];
 const RECENT = 6;
 
 /** What tests and curious people may look at: latency in ms of the newest points drawn, and whether the page stands. */
@@ -73,12 +73,13 @@ function show(hash, { live, history, past, campaigns }) {
     run: () => past.show(rest.slice(0, 1)),
     compare: () => past.show(rest.slice(0, 2)),
   };
-  const view = name === "runs" || name === "campaigns" ? name : name in views ? "past" : "live";
+  const view = ["demo", "runs", "campaigns"].includes(name) ? name : name in views ? "past" : "live";
+  document.documentElement.dataset.view = view;
   for (const id of VIEWS) document.getElementById(id).hidden = id !== view;
   for (const link of document.querySelectorAll("[data-view]")) {
     mark(link, "aria-current", link.dataset.view === (view === "past" ? "runs" : view) ? "page" : null);
   }
-  if (view === "live") live.choose(name === "live" ? rest.filter(Boolean) : []);
+  if (view === "live" || view === "demo") live.choose(name === "live" ? rest.filter(Boolean) : []);
   else views[name]();
 }
 
@@ -157,6 +158,7 @@ function bindKeys(live) {
     3: () => live.setWindow("all"),
     0: () => live.time.set({ zoom: null }),
     l: () => (location.hash = "#/"),
+    a: () => (location.hash = "#/demo"),
     r: () => (location.hash = "#/runs"),
     c: () => (location.hash = "#/campaigns"),
     d: () => nextTheme(),
@@ -167,15 +169,22 @@ function bindKeys(live) {
     },
     "?": () => document.getElementById("help-dialog").showModal(),
   };
+  const demoKeys = {
+    t: () => live.demo.press("terms"),
+    f: () => live.demo.press("fade"),
+    b: () => live.demo.press("burst"),
+    i: () => live.demo.press("interferer"),
+  };
   document.addEventListener("keydown", (event) => {
     if (event.key === "Escape")
       for (const open of document.querySelectorAll(":is(.menu, .values)[open]")) open.open = false;
     if (event.ctrlKey || event.metaKey || event.altKey || document.querySelector("dialog[open]")) return;
-    if (event.target.closest("input, select, textarea") || !(event.key in keys)) return;
+    const act = keys[event.key] ?? (live.demo.visible ? demoKeys[event.key] : undefined);
+    if (event.target.closest("input:not([type=checkbox]), select, textarea") || !act) return;
     // the space key belongs to the focused element, where it can be pressed
-    if (event.key === " " && event.target.closest("button, a, summary")) return;
+    if (event.key === " " && event.target.closest("button, a, summary, input")) return;
     event.preventDefault();
-    keys[event.key]();
+    act();
   });
 }
 

@@ -34,7 +34,7 @@ export class Stream {
   }
 
   #open() {
-    const query = new URLSearchParams(this.runs.map((run) => ["run", run]));
+    const query = new URLSearchParams([...this.runs.map((run) => ["run", run]), ["comments", "1"]]);
     const source = new EventSource(`/api/stream?${query}`);
     this.#source = source;
     source.addEventListener("frame", (event) => {

@@ -104,6 +104,8 @@ function readPalette() {
     "run-a2",
     "run-b",
     "run-b2",
+    "text-a",
+    "text-b",
     "corruption",
     "given-up",
     "congestion",

@@ -67,6 +67,24 @@ def test_past_runs_are_for_everybody(browser: Browser, stage: Stage, theme: str)
             assert violations(page) == [], address
 
 
+def test_the_demo_is_for_everybody(browser: Browser, stage: Stage, theme: str) -> None:
+    with visit(browser, stage, "#/demo", token=True, color_scheme=theme) as page:
+        expect(page.get_by_role("button", name="Start the demo")).to_be_visible()
+        assert violations(page) == []
+        stage.play()
+        expect(page.locator("#demo .score-ratio .number")).to_contain_text("×")
+        page.keyboard.press("i")
+        # plain words on a phone, and terms in the presenter's view on a projector
+        for width in (390, 1920):
+            page.set_viewport_size({"width": width, "height": 1080})
+            assert violations(page) == [], width
+            page.keyboard.press("t")
+            page.keyboard.press("p")
+        stage.stop()
+        expect(page.locator("#demo .score h2")).to_have_text("Result")
+        assert violations(page) == []
+
+
 @pytest.mark.parametrize("width", [390, 1280])
 def test_the_live_view_is_for_everybody(browser: Browser, stage: Stage, theme: str, width: int) -> None:
     with visit(browser, stage, token=True, color_scheme=theme, viewport={"width": width, "height": 900}) as page:

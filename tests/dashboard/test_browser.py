@@ -107,7 +107,7 @@ def test_nothing_sticks_out_sideways(browser: Browser, past: Stage, width: int) 
     with visit(browser, past, viewport={"width": width, "height": 844}, expect="status of 404") as page:
         wait_for(lambda: page.evaluate("fadelab.latency.length > 3"))
         a, b, _ = names(past)
-        addresses = ("#/", "#/runs", f"#/run/{a}", f"#/compare/{a}/{b}", "#/run/nonsense", "#/campaigns")
+        addresses = ("#/", "#/demo", "#/runs", f"#/run/{a}", f"#/compare/{a}/{b}", "#/run/nonsense", "#/campaigns")
         for address in addresses:
             page.evaluate("address => { location.hash = address; }", address)
             page.wait_for_timeout(200)
@@ -534,7 +534,7 @@ def test_everything_that_can_be_used_has_a_name(browser: Browser, past: Stage) -
     past.play()
     with visit(browser, past, token=True) as page:
         expect(page.locator("#live .chart canvas").first).to_be_visible()
-        for address in ("#/", "#/runs", f"#/compare/{names(past)[0]}/{names(past)[1]}"):
+        for address in ("#/", "#/demo", "#/runs", f"#/compare/{names(past)[0]}/{names(past)[1]}"):
             page.evaluate("address => { location.hash = address; }", address)
             page.wait_for_timeout(300)
             nameless = page.evaluate(
@@ -558,13 +558,14 @@ def test_everything_is_reached_by_keys_in_the_order_it_is_seen(browser: Browser,
         assert place is not None
         assert place["y"] >= 0
         order = []
-        for _ in range(15):
+        for _ in range(16):
             page.keyboard.press("Tab")
             order.append(page.evaluate("document.activeElement.id || document.activeElement.textContent.trim()"))
             outline = page.evaluate("getComputedStyle(document.activeElement).outlineStyle")
             assert outline != "none", order[-1]
-        assert order[:9] == ["fadelab", "Live", "Runs", "Campaigns", "run-a", "run-b", "theme", "projector", "help"]
-        assert order[9:15] == ["window-30", "window-120", "window-all", "up", "down", "both"]
+        assert order[:5] == ["fadelab", "Live", "Demo", "Runs", "Campaigns"]
+        assert order[5:10] == ["run-a", "run-b", "theme", "projector", "help"]
+        assert order[10:16] == ["window-30", "window-120", "window-all", "up", "down", "both"]
         # Enter on the skip link leads past all that, and the address stays
         page.locator(".skip").press("Enter")
         expect(page.locator("#main")).to_be_focused()
