@@ -285,7 +285,7 @@ def test_papers_are_found_by_their_folders(capsys: Capture) -> None:
 @pytest.mark.parametrize(
     ("args", "message"),
     [
-        (("nothing",), "no paper 'nothing': choose from coherence, comparison"),
+        (("nothing",), "no paper 'nothing': choose from bbr_cases, coherence, comparison"),
         (
             ("slacp", "--only", "table2/*", "--only", "table9/*"),
             "no cell matches 'table9/*': there are table2/cra/none/ref/1x1MB/none to ",
