@@ -19,6 +19,7 @@ from typing import Any
 from flask import Flask, Response, redirect, render_template, request, send_from_directory
 from flask.json.provider import DefaultJSONProvider
 from werkzeug.exceptions import HTTPException
+from werkzeug.middleware.proxy_fix import ProxyFix
 from werkzeug.sansio.response import Response as Answer
 
 from dashboard.auth import SESSION_S, Guard, Refused
@@ -67,6 +68,9 @@ class DashboardConfig:
     hosts: Collection[str] = LOCAL_HOSTS
     #: whether reading requires the token, too: necessary when others can reach the port
     require_token_to_read: bool = False
+    #: the number of proxies that each request passes: each adds its client to X-Forwarded-For and the scheme to
+    #: X-Forwarded-Proto. Of 0 both headers are ignored, since any client can send them
+    proxies: int = 0
     #: Debian's folder of JavaScript libraries
     assets: Path = ASSETS
     version: str = ""
@@ -88,6 +92,9 @@ def create_app(config: DashboardConfig) -> Flask:
     app.config["MAX_CONTENT_LENGTH"] = 1 << 16
     # no redirects for wrong paths
     app.url_map.merge_slashes = False
+    if config.proxies:
+        # the type has all assignments to methods refused
+        app.wsgi_app = ProxyFix(app.wsgi_app, x_for=config.proxies, x_proto=config.proxies)  # type: ignore[method-assign]
     guard = Guard(config.token, config.hosts)
     streams = Streams(config.hub)
     app.extensions["fadelab"] = streams
@@ -162,7 +169,15 @@ def create_app(config: DashboardConfig) -> Flask:
 
 def _give_session(answer: Answer, guard: Guard) -> None:
     name = guard.cookie_name(request)
-    answer.set_cookie(name, guard.make_session(), max_age=SESSION_S, httponly=True, samesite="Strict", path="/")
+    answer.set_cookie(
+        name,
+        guard.make_session(),
+        max_age=SESSION_S,
+        httponly=True,
+        samesite="Strict",
+        secure=request.is_secure,
+        path="/",
+    )
 
 
 def _problem(app: Flask, status: int, line: str) -> Answer:

@@ -12,6 +12,7 @@ Rules kept
 - Secrets are compared in constant time. The token's length makes guessing hopeless, so the right one opens at any time:
   neither an attacker's noise nor others behind the same proxy lock its owner out. Wrong ones are counted by address,
   and too many are told to wait.
+- A client's address is that of its connection. Proxies that are known (`app.py`) name the clients behind them.
 
 Left out: users and roles; TLS, which a reverse proxy adds.
 """

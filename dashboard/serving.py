@@ -53,6 +53,8 @@ class Served(Closing):
             max_request_body_size=_MAX_BODY,
             # a disconnect within a stream is no error
             log_socket_errors=False,
+            # the application knows which proxies there are
+            clear_untrusted_proxy_headers=False,
         )
         host, self.port = listening.getsockname()[:2]
         self.url = f"http://[{host}]:{self.port}" if ":" in host else f"http://{host}:{self.port}"

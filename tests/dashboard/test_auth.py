@@ -297,6 +297,35 @@ def test_guesses_are_told_to_wait_and_the_token_opens(stage: Door, monkeypatch: 
     assert guess("wrong") == 403
 
 
+def test_behind_known_proxies_each_client_has_its_own_guesses(tmp_path: Path) -> None:
+    """X-Forwarded-For: each proxy appends its client's address, so that with two the last but one is the user's."""
+    stage = Door(tmp_path, proxies=2)
+
+    def guess(forwarded: str) -> int:
+        headers = {**HERE, "X-Forwarded-For": forwarded}
+        return stage.client.post("/api/login", json={"token": "wrong"}, headers=headers).status_code
+
+    # what a client writes itself comes first, and does not make it another one
+    assert [guess(f"10.9.9.{number}, 192.0.2.1, 10.0.0.2") for number in range(11)] == [403] * 10 + [429]
+    assert guess("192.0.2.7, 10.0.0.2") == 403
+
+
+def test_without_proxies_nobody_says_who_he_is(stage: Door) -> None:
+    def guess(forwarded: str) -> int:
+        headers = {**HERE, "X-Forwarded-For": forwarded}
+        return stage.client.post("/api/login", json={"token": "wrong"}, headers=headers).status_code
+
+    assert [guess(f"192.0.2.{number}") for number in range(11)] == [403] * 10 + [429]
+
+
+@pytest.mark.parametrize(("proxies", "secure"), [(0, False), (1, True)])
+def test_a_session_that_came_over_tls_stays_there(tmp_path: Path, proxies: int, secure: bool) -> None:
+    headers = {"Host": "localhost", "Origin": "https://localhost", "X-Forwarded-Proto": "https"}
+    answer = Door(tmp_path, proxies=proxies).client.post("/api/login", json={"token": TOKEN}, headers=headers)
+    assert answer.status_code == 200
+    assert ("Secure" in answer.headers["Set-Cookie"].split("; ")) is secure
+
+
 def test_guesses_from_everywhere_fill_no_memory() -> None:
     guard = Guard(TOKEN, ())
     for number in range(3000):

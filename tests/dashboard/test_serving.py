@@ -3,7 +3,7 @@
 import json
 import socket
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import replace
 from http.client import HTTPConnection, HTTPResponse
@@ -81,10 +81,12 @@ def streaming(served: Served, path: str = "/api/stream?run=a-run", **headers: st
             yield Stream(response)
 
 
-def asked(port: int, path: str, method: str = "GET", host: str = "127.0.0.1") -> tuple[int, bytes]:
+def asked(
+    port: int, path: str, method: str = "GET", host: str = "127.0.0.1", headers: Mapping[str, str] | None = None
+) -> tuple[int, bytes]:
     """Status and body of an answer; of a stream, which has no end, no body."""
     with closing(HTTPConnection(host, port, timeout=PATIENCE_S)) as connection:
-        connection.request(method, path)
+        connection.request(method, path, headers=headers or {})
         with connection.getresponse() as response:
             streams = response.headers["Content-Type"].startswith("text/event-stream")
             return response.status, b"" if streams else response.read()
@@ -196,6 +198,17 @@ def test_a_stream_can_take_the_token(tmp_path: Path) -> None:
         assert asked(stage.served.port, "/api/stream?run=a-run")[0] == 401
         with streaming(stage.served, Authorization=f"Bearer {TOKEN}") as stream:
             assert stream.event()[0] == "runs"
+
+
+@pytest.mark.parametrize(("proxies", "answers"), [(0, [403] * 10 + [429]), (1, [403] * 11)])
+def test_clients_behind_a_proxy_are_told_apart_where_it_is_known(
+    tmp_path: Path, proxies: int, answers: list[int]
+) -> None:
+    with Stage(tmp_path, proxies=proxies).served as served:
+        assert [
+            asked(served.port, "/?token=wrong", headers={"X-Forwarded-For": f"192.0.2.{number}"})[0]
+            for number in range(11)
+        ] == answers
 
 
 # -- the server -----------------------------------------------------------------------------------------------------

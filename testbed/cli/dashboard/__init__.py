@@ -13,6 +13,14 @@ from testbed.cli import options
 @click.option(
     "--demo", is_flag=True, help="Start the demo at once: a fading link on virtual radios, without and with SLACP."
 )
+@click.option("--name", "names", multiple=True, help="Host name of the page, where it is no address. Repeatable.")
+@click.option(
+    "--proxies",
+    type=click.IntRange(0, 16),
+    default=0,
+    show_default=True,
+    help="Proxies in front, whose X-Forwarded-For is believed.",
+)
 @click.option("--out", "runs", type=options.FOLDER, default="runs", show_default=True)
 @click.option("--page-token-file", type=options.FILE, help="File with the token of the page.")
 @options.influx

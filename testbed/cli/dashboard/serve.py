@@ -8,7 +8,7 @@ The runs of its own go to run folders and the database, too.
 
 import ipaddress
 import secrets
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -41,6 +41,8 @@ def serve_dashboard(
     *,
     port: int,
     bind: str,
+    names: Sequence[str],
+    proxies: int,
     runs: Path,
     page_token_file: Path | None,
     influx: str | None,
@@ -54,7 +56,9 @@ def serve_dashboard(
     """Serve the dashboard until Ctrl-C or SIGTERM. Raises errors of one line.
 
     Without a file, the page's token is drawn at random. Without the URL of a database (`influx`), the dashboard starts
-    one of its own. `scenario` is the one that stations run which are programs of their own, on `air`.
+    one of its own. `names` are further host names of the page, and `proxies` the number of proxies in front of it; with
+    either, looking takes the token, as it does beyond loopback. `scenario` is the one that stations run which are
+    programs of their own, on `air`.
     """
     console = Console(stderr=True, highlight=False, soft_wrap=True)
 
@@ -95,8 +99,10 @@ def serve_dashboard(
             starter=starter,
             database=database_state,
             tell=tell,
-            hosts=(*LOCAL_HOSTS, bind),
-            require_token_to_read=not _is_loopback(bind),
+            hosts=(*LOCAL_HOSTS, bind, *names),
+            # a proxy, and a name of one's own, lead others here
+            require_token_to_read=bool(not _is_loopback(bind) or proxies or names),
+            proxies=proxies,
             version=fadelab_version(),
         )
         served = stack.enter_context(serve(create_app(config), bind, port))

@@ -59,11 +59,18 @@ def test_bad_input_is_one_line(tmp_path: Path, args: tuple[str, ...], words: str
     assert words in refused(capsys, "dashboard", *FREE, "--out", tmp_path, *args)
 
 
-def test_bind_beyond_loopback_demands_token(tmp_path: Path) -> None:
-    with running(*FREE, "--bind", "0.0.0.0", "--out", tmp_path) as dashboard:
+@pytest.mark.parametrize("option", [("--bind", "0.0.0.0"), ("--name", "lab.example"), ("--proxies", "1")])
+def test_where_others_may_come_from_looking_demands_the_token(tmp_path: Path, option: tuple[str, str]) -> None:
+    with running(*FREE, *option, "--out", tmp_path) as dashboard:
         with pytest.raises(urllib.error.HTTPError, match="401"):
             urllib.request.urlopen(f"{dashboard.url}/api/runs", timeout=60)
         assert dashboard.ask("/api/runs")["runs"] == []
+        named = urllib.request.Request(f"{dashboard.url}/api/state", headers={"Host": "lab.example"})
+        if "--name" in option:
+            assert urllib.request.urlopen(named, timeout=60).status == 200
+        else:
+            with pytest.raises(urllib.error.HTTPError, match="400"):
+                urllib.request.urlopen(named, timeout=60)
 
 
 @pytest.mark.net
