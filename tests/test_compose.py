@@ -4,20 +4,26 @@ No container is started here. Two services run in namespaces that have what a co
 its own, a network of its own, and the capabilities of the compose file.
 """
 
+import json
 import os
 import re
 import shlex
 import shutil
+import stat
 import subprocess
 import sys
+from base64 import b64decode
+from collections.abc import Iterator
 from ipaddress import ip_address, ip_network
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import click
 import pytest
 import yaml
 
+from dashboard.grafana_boards.provisioning import DATASOURCES
 from hosts.kernel.profiles import PROFILES
 from testbed.cli.app import cli
 from testbed.scenario.file import load
@@ -109,6 +115,202 @@ def test_those_on_the_air_share_its_memory_and_its_process_numbers_and_no_one_el
     assert {name for name, service in SERVICES.items() if "ipc" in service} == {*sharing, "air"}
 
 
+# -- secrets -------------------------------------------------------------------------------------------------
+
+#: the users of the database: whether a sink's check passes, and whether they may write and read
+USERS = {
+    "dashboard": [True, True, True],
+    "stations": [True, True, False],
+    "grafana": [False, False, True],
+}
+#: the volume of secrets of each service that has one
+SECRETS = {
+    **dict.fromkeys(ROUTED, "station-secrets"),
+    "influxdb": "influxdb-secrets",
+    "dashboard": "dashboard-secrets",
+    "grafana": "grafana-secrets",
+}
+#: the group by which Grafana's container may read its own
+GRAFANA = 472
+#: the user fadelab of the tests' containers
+USER = 64077
+#: what stands in /var/lib in place of this machine's; then a command, as the user fadelab, or another one
+STATE = """
+set -e
+mount -t tmpfs -o mode=755 none /media
+mkdir /media/house
+mount --bind "$1" /media/house
+mount --bind "$2" /var/lib
+ip link set lo up
+cd /media/house
+shift 2
+exec "$@"
+"""
+
+
+@every_service
+def test_a_service_sees_no_secrets_but_its_own(name: str) -> None:
+    mounts = [mount.split(":") for mount in SERVICES[name].get("volumes", ())]
+    secret = [(mount[0], mount[-1] == "ro") for mount in mounts if "secrets" in mount[0]]
+    if name == "secrets":
+        assert sorted(secret) == [(volume, False) for volume in sorted(set(SECRETS.values()))]
+    else:
+        assert secret == ([(SECRETS[name], True)] if name in SECRETS else [])
+    assert SERVICES[name].get("group_add") == ([str(GRAFANA)] if name in ("secrets", "grafana") else None)
+
+
+def state(folder: Path) -> Path:
+    """A /var/lib in which the image's folders are, the user fadelab's."""
+    [made] = re.findall(
+        r"install -d -o fadelab -g fadelab ((?:[^\n]+\\\n)*[^\n]+)", (ROOT / "docker/Dockerfile").read_text()
+    )
+    for path in made.replace("\\", "").split():
+        there = folder / Path(path).relative_to("/var/lib")
+        there.mkdir(parents=True)
+    for path in (folder / "fadelab", *(folder / "fadelab").rglob("*")):
+        os.chown(path, USER, USER)
+    folder.chmod(0o755)
+    return folder
+
+
+def contained(folder: Path, *command: str, groups: tuple[int, ...] = (USER,), user: int = USER) -> list[str]:
+    """The command line that runs a command with `folder` as /var/lib, with no rights, in a network of its own."""
+    rights = ("--inh-caps", "-all", "--bounding-set", "-all", "--no-new-privs")
+    who = (f"--reuid={user}", f"--regid={groups[0]}", f"--groups={','.join(map(str, groups))}")
+    inside = ("setpriv", *who, *rights, *command)
+    return ["unshare", "--mount", "--net", "bash", "-c", STATE, "sh", str(ROOT), str(folder), *inside]
+
+
+def make_secrets(folder: Path) -> None:
+    subprocess.run(contained(folder, "docker/secrets", groups=(USER, GRAFANA)), check=True, timeout=PATIENCE_S)
+
+
+@pytest.fixture
+def open_path(tmp_path: Path) -> Iterator[Path]:
+    """A folder that other users may pass through."""
+    with TemporaryDirectory(dir="/tmp") as folder:
+        Path(folder).chmod(0o755)
+        yield Path(folder)
+
+
+@pytest.mark.net
+@needs_network[1]
+def test_a_secret_is_for_its_service_alone_and_stays(open_path: Path) -> None:
+    made = state(open_path) / "fadelab/secrets"
+    make_secrets(open_path)
+    files = {str(path.relative_to(made)): path for path in made.rglob("*") if path.is_file()}
+    assert set(files) == {
+        *("dashboard/page-token", "dashboard/influxdb", "stations/influxdb"),
+        *("grafana/admin-password", "grafana/influxdb-authorization"),
+        *("influxdb/dashboard", "influxdb/stations", "influxdb/grafana"),
+    }
+    for name, path in files.items():
+        grafana = name.startswith("grafana")
+        for place, mode in ((path, 0o440 if grafana else 0o600), (path.parent, 0o750 if grafana else 0o700)):
+            found = place.stat()
+            owner = (USER, GRAFANA if grafana else USER, mode)
+            assert (found.st_uid, found.st_gid, stat.S_IMODE(found.st_mode)) == owner, place
+    said = {name: path.read_text().strip() for name, path in files.items()}
+    drawn = [said[name] for name in ("dashboard/page-token", "grafana/admin-password")]
+    drawn += [said[f"influxdb/{user}"] for user in ("dashboard", "stations", "grafana")]
+    # 24 octets in base 64
+    assert {len(password) for password in drawn} == {32}
+    assert len(set(drawn)) == 5
+    for user in ("dashboard", "stations"):
+        assert said[f"{user}/influxdb"] == f"{user}:{said[f'influxdb/{user}']}"
+    kind, _, encoded = said["grafana/influxdb-authorization"].partition(" ")
+    assert (kind, b64decode(encoded).decode()) == ("Basic", f"grafana:{said['influxdb/grafana']}")
+    files["grafana/admin-password"].unlink()
+    make_secrets(open_path)
+    again = {name: path.read_text().strip() for name, path in files.items()}
+    assert {name for name in files if again[name] != said[name]} == {"grafana/admin-password"}
+
+
+#: what a user of the database may do: a check of a sink, a point, a query, a change
+ASK = """
+import json, sys, time
+from telemetry.influx import Influx, InfluxError
+def may(act, *arguments):
+    try:
+        act(*arguments)
+    except InfluxError:
+        return False
+    return True
+found = {}
+for user, token in json.load(sys.stdin).items():
+    influx = Influx("http://127.0.0.1:8086", token)
+    found[user] = [
+        may(influx.check), may(influx.write, b"m v=1 %d" % time.time_ns()),
+        may(influx.query, "SELECT v FROM m"), may(influx.query, "CREATE DATABASE other"),
+    ]
+print(json.dumps(found))
+"""
+#: the database, until docker/healthy finds it well; then what comes in goes to $1, a program in Python
+DATABASE = """
+docker/influxdb >/var/lib/said 2>&1 &
+for _ in $(seq 300); do docker/healthy influxdb 2>/dev/null && break; sleep 0.1; done
+docker/healthy influxdb
+PYTHONPATH=. .venv/bin/python -P -c "$1"
+# as Docker ends it
+kill %1
+wait %1
+"""
+
+
+@pytest.mark.net
+@pytest.mark.patient
+@needs_network[1]
+def test_each_user_of_the_database_may_do_what_its_service_does(open_path: Path) -> None:
+    made = state(open_path) / "fadelab/secrets"
+    make_secrets(open_path)
+    # its container has the volume of its own there
+    (made / "influxdb").rename(open_path / "mounted")
+    shutil.rmtree(made)
+    (open_path / "mounted").rename(made)
+    passwords = {user: (made / user).read_text().strip() for user in USERS}
+    tokens: dict[str, str | None] = {user: f"{user}:{password}" for user, password in passwords.items()}
+    tokens |= {"nobody": None, "admin": "admin:admin", "another's": f"grafana:{passwords['stations']}"}
+    (open_path / "said").touch()
+    os.chown(open_path / "said", USER, USER)
+
+    def ask() -> Any:
+        command = contained(open_path, "bash", "-c", DATABASE, "sh", ASK)
+        ran = subprocess.run(command, input=json.dumps(tokens), capture_output=True, text=True, timeout=PATIENCE_S)
+        said = (open_path / "said").read_text()
+        assert ran.returncode == 0, ran.stderr + said
+        assert not [user for user, password in passwords.items() if password in said + ran.stderr]
+        return json.loads(ran.stdout)
+
+    expected = {user: [*rights, False] for user, rights in USERS.items()}
+    expected |= dict.fromkeys(("nobody", "admin", "another's"), [False] * 4)
+    assert ask() == expected
+    # a later start, with another password for a user that is there
+    (made / "stations").write_text("another_password\n")
+    tokens |= {"stations": "stations:another_password", "nobody": tokens["stations"]}
+    assert ask() == expected
+
+
+def test_the_database_asks_each_service_for_its_own_password() -> None:
+    for name in (*ROUTED, "dashboard"):
+        for services in (SERVICES, OVERRIDE["services"]):
+            args = fadelab(SERVICES[name] | services.get(name, {}))
+            assert args is not None
+            assert parsed(args)["token_file"] == Path("/var/lib/fadelab/secrets/influxdb")
+
+
+def test_grafana_reads_its_password_from_a_file() -> None:
+    mounts = dict(mount.split(":")[:2] for mount in SERVICES["grafana"]["volumes"])
+    given = "./docker/grafana/influxdb.yaml"
+    assert mounts[given] == "/etc/grafana/provisioning/datasources/fadelab.yaml"
+    ours = (ROOT / given).read_text()
+    assert yaml.safe_load(ours.replace("$__file{/run/secrets/influxdb-authorization}", "$INFLUX_AUTHORIZATION")) == (
+        yaml.safe_load(DATASOURCES)
+    )
+    assert mounts[SECRETS["grafana"]] == "/run/secrets"
+    passwords = [value for key, value in SERVICES["grafana"]["environment"].items() if "PASSWORD" in key]
+    assert passwords == ["/run/secrets/admin-password"]
+
+
 # -- what is named is there ----------------------------------------------------------------------------------
 
 
@@ -119,7 +321,7 @@ def test_what_a_service_mounts_and_starts_is_there(name: str) -> None:
         source = mount.split(":")[0]
         if source.startswith("."):
             assert mount.endswith(":ro")
-            assert (ROOT / source).is_dir()
+            assert (ROOT / source).exists()
         else:
             assert source in COMPOSE["volumes"]
     if name in OURS:
