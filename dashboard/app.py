@@ -82,6 +82,12 @@ class _Json(DefaultJSONProvider):
     def dumps(self, obj: Any, **options: Any) -> str:
         return to_json(obj)
 
+    def loads(self, s: str | bytes, **options: Any) -> Any:
+        try:
+            return super().loads(s, **options)
+        except RecursionError:
+            raise ValueError("nested too deeply") from None
+
 
 def create_app(config: DashboardConfig) -> Flask:
     """Return the application. Raises ServerError when a library of the page is not installed."""
@@ -108,6 +114,9 @@ def create_app(config: DashboardConfig) -> Flask:
             guard.check_origin(request)
             if not request.is_json:
                 raise Refused(415, "send application/json")
+        elif request.path.startswith("/api/"):
+            # another site cannot read answers, but can make this machine work for them
+            guard.check_site(request)
         # the page contains no data, only its requests return data
         free = not request.path.startswith("/api/") or request.path in ("/api/state", "/api/login")
         if not free and (changes or config.require_token_to_read) and not guard.authorised(request):

@@ -6,7 +6,7 @@ Rules kept
 - Every request must have a known host name, or an address: a name of another site that resolves to this server is
   refused (DNS rebinding).
 - A change needs the token (`Authorization: Bearer`) or a session (a cookie that scripts cannot read and other sites
-  cannot send), and must come from this page, by the headers of the browser.
+  cannot send), and must come from this page, by the headers of the browser. Data goes to no other site's page either.
 - A session is a date and its HMAC under the token. The server stores no sessions; they stay valid after a restart, and
   become invalid with another token.
 - Secrets are compared in constant time. The token's length makes guessing hopeless, so the right one opens at any time:
@@ -71,8 +71,13 @@ class Guard:
         if host not in self._hosts and not _is_address(host):
             raise Refused(400, "this name is not the dashboard's: open it by its address, or allow the name")
 
+    def check_site(self, request: Request) -> None:
+        """Refuse a request that a browser makes for another site's page, by its word alone."""
+        if request.headers.get("Sec-Fetch-Site") in ("cross-site", "same-site"):
+            raise Refused(403, "another site's page asks for this: open it from the dashboard, or type its address")
+
     def check_origin(self, request: Request) -> None:
-        """Refuse a request from another site's page."""
+        """Refuse a change that does not come from the dashboard's own page, or from a program with the token."""
         site, origin = request.headers.get("Sec-Fetch-Site"), request.headers.get("Origin")
         if origin == "null" and site is not None:
             # a page with Referrer-Policy no-referrer may send this; the other header decides

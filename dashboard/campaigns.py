@@ -15,6 +15,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
+from dashboard.run_folders import is_part
+
 PLAN = "plan.json"
 _LOCKS = Path("/proc/locks")
 #: the beginning of results.json, which says whether the campaign is complete
@@ -65,8 +67,8 @@ def _campaign(folder: Path, *, going_on: bool) -> Campaign:
         return Campaign(
             name=folder.name,
             state="going on",
-            ended=int(progress.get("ended") or 0),
-            failed=int(progress.get("failed") or 0),
+            ended=_count(progress.get("ended")),
+            failed=_count(progress.get("failed")),
             run=str(progress.get("run") or ""),
             **{key: progress[key] for key in _NUMBERS if isinstance(progress.get(key), int | float)},
         )
@@ -78,10 +80,16 @@ def _campaign(folder: Path, *, going_on: bool) -> Campaign:
 
 
 def _read(path: Path) -> dict[str, Any]:
-    with suppress(OSError, ValueError):
+    with suppress(OSError, ValueError, RecursionError):
+        if not is_part(path):
+            return {}
         found = json.loads(path.read_text())
         return found if isinstance(found, dict) else {}
     return {}
+
+
+def _count(found: object) -> int:
+    return found if isinstance(found, int) else 0
 
 
 def _entries(folder: Path) -> int:
@@ -91,7 +99,9 @@ def _entries(folder: Path) -> int:
 
 
 def _complete(path: Path) -> bool:
-    with suppress(OSError), path.open() as file:
+    if not is_part(path):
+        return False
+    with suppress(OSError), path.open(errors="replace") as file:
         return _COMPLETE.search(file.read(_HEAD_BYTES)) is not None
     return False
 

@@ -68,6 +68,11 @@ def _at(summary: Mapping[str, Any] | None, path: str) -> float | None:
     return found if isinstance(found, int | float) and not isinstance(found, bool) else None
 
 
+def _leaf(value: Any) -> Any:
+    """Return the value of a leaf: one of YAML that JSON does not have, as a date, becomes text."""
+    return value if value is None or isinstance(value, str | int | float | dict | list) else str(value)
+
+
 def _flat(values: Any, path: str = "") -> Iterator[tuple[str, Any]]:
     """Yield the leaves of nested values with their dotted keys, as `--set` takes them."""
     if isinstance(values, Mapping) and values:
@@ -77,4 +82,4 @@ def _flat(values: Any, path: str = "") -> Iterator[tuple[str, Any]]:
         for index, value in enumerate(values):
             yield from _flat(value, f"{path}.{index}")
     else:
-        yield path, values
+        yield path, _leaf(values)

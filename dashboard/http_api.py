@@ -183,7 +183,7 @@ def make_api(config: "DashboardConfig", guard: Guard, streams: Streams) -> Bluep
         time_s, direction = _number("time", 0.0), request.args.get("direction", "")
         if direction not in ("", *SIDES):
             raise Refused(400, f"direction is {' or '.join(SIDES)}")
-        folder = store.folder(run)
+        folder = store.plain(run)
         if config.tell is None:
             raise Refused(409, "this dashboard tells no stories")
         # a run may have to be made again for it

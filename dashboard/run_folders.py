@@ -1,10 +1,14 @@
 """The folders of past runs by their names. Quick to import.
 
-Rule kept: a run's name is the name of a folder directly below a root, so that no name leads to other files.
+Rules kept
+- A run's name is the name of a folder directly below a root, so that no name leads to other files.
+- A part of a run is a plain file: a folder of somebody else may have links, which lead anywhere, and pipes, which never
+  end.
 """
 
 import os
 import re
+import stat
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
@@ -25,6 +29,14 @@ def find(roots: Sequence[Path], name: str) -> Path | None:
     if not NAME.fullmatch(name):
         return None
     return next((path for root in roots if is_run(path := root / name)), None)
+
+
+def is_part(path: Path) -> bool:
+    """Return whether a path is a plain file, in an accessible folder."""
+    try:
+        return stat.S_ISREG(path.lstat().st_mode)
+    except OSError:
+        return False
 
 
 def is_run(path: Path) -> bool:

@@ -3,12 +3,14 @@
 Rules kept
 - Every folder is listed; a fault of its files is its `problem`, in one line.
 - A folder is read again when one of its files has changed, and only then.
+- A folder may be somebody else's: nothing in it leads to other files, or takes more time and memory than its size says.
 
 Left out: traces, captures and recordings, which are listed as files and read by other programs.
 """
 
 import json
 import os
+import stat
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping, Sequence, Set
@@ -23,14 +25,27 @@ import yaml
 from dashboard.charts import offered
 from dashboard.curves import Curves, Picture
 from dashboard.hub import RunInfo
-from dashboard.run_folders import NAME, PARTS, find, is_run
-from telemetry.records import RECORD_TYPES, PhyRecord, Record
+from dashboard.run_folders import NAME, PARTS, find, is_part, is_run
+from telemetry.records import RECORD_TYPES, PhyRecord, Record, field_types
 
 #: the columns for sorting and for filters of the list
 FACETS = ("tier", "scheme", "scenario", "tcp")
 PAGE = 50
 
 _KEPT_CURVES = 4
+#: limits of manifest, result and scenario: octets, depth, values (a YAML alias counts as what it stands for), and the
+#: size of a number
+_MOST_BYTES = 1 << 26
+_MOST_DEPTH = 60
+_MOST_VALUES = 1_000_000
+_MOST_BITS = 1000
+#: the types of columns in which a field of a record may be
+_COLUMNS: dict[type[Any], tuple[str, ...]] = {
+    int: ("int64",),
+    float: ("double", "int64"),
+    str: ("string", "large_string"),
+    bool: ("bool",),
+}
 #: the loader in C if available: ten times as fast
 _YAML = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
@@ -130,6 +145,17 @@ class Store:
         path = self.find(name)
         if path is None:
             raise StoreError("there is no run of this name")
+        return path
+
+    def plain(self, name: str) -> Path:
+        """Return the folder of a run, for other programs to read. Raises StoreError also for one with links."""
+        path = self.folder(name)
+        try:
+            linked = next((part.name for part in path.iterdir() if part.is_symlink()), None)
+        except OSError as error:
+            raise StoreError(f"the folder cannot be read: {error.strerror}") from None
+        if linked is not None:
+            raise StoreError(f"{linked} cannot be read: it is a link")
         return path
 
     def detail(self, name: str) -> dict[str, Any]:
@@ -313,8 +339,10 @@ def _scenario(path: Path) -> dict[str, Any]:
 
 
 def _mapping(path: Path, parse: Callable[[str], Any], form: str, content: str) -> dict[str, Any]:
+    _require_part(path)
     try:
         found = parse(path.read_text())
+        _measure(found, {})
     except FileNotFoundError:
         raise StoreError(f"{path.name} is missing") from None
     except OSError as error:
@@ -326,6 +354,41 @@ def _mapping(path: Path, parse: Callable[[str], Any], form: str, content: str) -
     return found
 
 
+def _require_part(path: Path) -> None:
+    """Raise StoreError unless a path is a plain file, of a size to be read, or cannot be looked at."""
+    try:
+        found = path.lstat()
+    except OSError:
+        # as reading it says
+        return
+    if not stat.S_ISREG(found.st_mode):
+        raise StoreError(f"{path.name} cannot be read: it is a link, or no file")
+    if found.st_size > _MOST_BYTES and path.suffix != ".parquet":
+        raise StoreError(f"{path.name} is too large")
+
+
+def _measure(found: Any, known: dict[int, tuple[int, int]]) -> tuple[int, int]:
+    """Return the number of values in what has been parsed, and their depth.
+
+    Raises ValueError beyond the limits above.
+    """
+    if isinstance(found, int) and found.bit_length() > _MOST_BITS:
+        raise ValueError("a number too large")
+    if not isinstance(found, dict | list):
+        return 1, 0
+    if id(found) not in known:
+        # until it is measured: a list in itself has no end
+        known[id(found)] = _MOST_VALUES, _MOST_DEPTH
+        values, depth = 1, 0
+        for each in found.values() if isinstance(found, dict) else found:
+            inner_values, inner_depth = _measure(each, known)
+            values, depth = values + inner_values, max(depth, inner_depth + 1)
+        if values > _MOST_VALUES or depth > _MOST_DEPTH:
+            raise ValueError("too much in it")
+        known[id(found)] = values, depth
+    return known[id(found)]
+
+
 def _tolerant(path: Path) -> dict[str, Any] | None:
     with suppress(StoreError):
         return _json(path)
@@ -333,7 +396,8 @@ def _tolerant(path: Path) -> dict[str, Any] | None:
 
 
 def _text_of(path: Path) -> str | None:
-    with suppress(OSError):
+    with suppress(OSError, StoreError):
+        _require_part(path)
         return path.read_text(errors="replace")
     return None
 
@@ -341,7 +405,7 @@ def _text_of(path: Path) -> str | None:
 def _files(path: Path) -> list[dict[str, Any]]:
     """Return the files of an accessible folder, with their sizes."""
     with suppress(OSError):
-        return [{"name": part.name, "bytes": part.stat().st_size} for part in sorted(path.iterdir()) if part.is_file()]
+        return [{"name": part.name, "bytes": part.stat().st_size} for part in sorted(path.iterdir()) if is_part(part)]
     return []
 
 
@@ -367,6 +431,7 @@ def _parquet(path: Path) -> Any:
 
     if not _exists(path):
         raise StoreError(f"the run has no {path.name}")
+    _require_part(path)
     try:
         return pq.ParquetFile(path)
     except (pa.ArrowException, OSError):
@@ -384,8 +449,14 @@ def _records(path: Path, kind: type[Record]) -> Iterator[Record]:
         absent: dict[str, Any] = dict.fromkeys(set(names) - set(present))
         if not {"time_ns", *kind.tags} <= set(present):
             raise StoreError(f"{path.name} holds no {kind.measurement} records")
+        types = field_types(kind)
+        if not all(str(file.schema_arrow.field(name).type) in _COLUMNS[types[name][0]] for name in present):
+            raise StoreError(f"{path.name} holds no {kind.measurement} records")
+        needed = [name for name in present if not types[name][1]]
         try:
             for batch in file.iter_batches(columns=present):
+                if any(batch.column(name).null_count for name in needed):
+                    raise StoreError(f"{path.name} is damaged")
                 for row in batch.to_pylist():
                     yield kind(**absent, **row)
         except (pa.ArrowException, OSError):

@@ -171,6 +171,14 @@ def test_reading_is_free_by_default(stage: Door, path: str) -> None:
     assert stage.client.get(path).status_code == 200
 
 
+@pytest.mark.parametrize("site", ["cross-site", "same-site"])
+@pytest.mark.parametrize("path", ["/api/state", *READS])
+def test_another_sites_page_cannot_make_the_dashboard_work_for_it(stage: Door, path: str, site: str) -> None:
+    """It cannot read the answer, but a figure or the story of a loss takes a processor, and a stream takes a place."""
+    assert failed(stage.client.get(path, headers={"Sec-Fetch-Site": site, "Sec-Fetch-Mode": "no-cors"}), 403)
+    assert stage.client.get(path, headers={"Sec-Fetch-Site": "none"}).status_code == 200
+
+
 @pytest.mark.parametrize("token", ["none", "wrong bearer", "no bearer", "session", "bearer"])
 def test_reading_can_take_the_token(closed: Door, token: str) -> None:
     knows = token in ("session", "bearer")
