@@ -96,6 +96,7 @@ def create_app(config: DashboardConfig) -> Flask:
     app = Flask(__name__)
     app.json = _Json(app)
     app.config["MAX_CONTENT_LENGTH"] = 1 << 16
+    app.config["PROXIES"] = config.proxies
     # no redirects for wrong paths
     app.url_map.merge_slashes = False
     if config.proxies:

@@ -9,9 +9,10 @@ import threading
 import time
 from collections.abc import Callable
 from dataclasses import asdict
+from functools import wraps
 from typing import TYPE_CHECKING, Any
 
-from flask import Blueprint, Response, request, send_file
+from flask import Blueprint, Response, make_response, request, send_file
 
 from common.sides import SIDES
 from dashboard import compare, exports, plots, shapes, stream
@@ -21,8 +22,9 @@ from dashboard.campaigns import campaigns
 from dashboard.charts import CHARTS, Line
 from dashboard.control import ControlError, RunRequest, RunStarter
 from dashboard.hub import RETENTION_S, Hub
+from dashboard.places import Places
 from dashboard.runs import Runs
-from dashboard.serving import STREAMS
+from dashboard.serving import LONG, STREAMS
 from dashboard.store import FACETS, SORTABLE, Store, StoreError, Wanted
 from dashboard.thinning import thin, thin_marks
 from linklayer.schemes import SCHEMES
@@ -36,6 +38,7 @@ Answer = dict[str, Any]
 #: most runs that one page may watch
 _MOST_RUNS = 4
 _OFFERS_S = 10.0
+_PIECE = 1 << 16
 _KINDS = {kind.measurement: kind for kind in RECORD_TYPES}
 
 
@@ -45,8 +48,7 @@ class Streams:
     def __init__(self, hub: Hub) -> None:
         self._hub = hub
         self.over = threading.Event()
-        #: free places
-        self.places = threading.BoundedSemaphore(STREAMS)
+        self.places = Places(STREAMS, kept=4)
 
     def end(self) -> None:
         """End all streams."""
@@ -75,6 +77,28 @@ def make_api(config: "DashboardConfig", guard: Guard, streams: Streams) -> Bluep
     offers = _Offers()
     telling = threading.Lock()
     breaker = Breaker()
+    long = Places(LONG, kept=2)
+
+    def takes_long(view: Callable[..., Any]) -> Callable[..., Response]:
+        """Give a place to each answer until it is sent: it is made of much, and the client may read slowly."""
+
+        @wraps(view)
+        def placed(**arguments: str) -> Response:
+            if not long.take(authorised=guard.authorised(request)):
+                raise Refused(503, "the dashboard has its hands full: ask again in a moment")
+            try:
+                answer = make_response(view(**arguments))
+                # in pieces, for which the server waits; else it would keep the whole for as long as the client likes
+                answer.direct_passthrough = False
+                data = answer.get_data()
+                answer.response = [data[first : first + _PIECE] for first in range(0, len(data), _PIECE)]
+            except BaseException:
+                long.give()
+                raise
+            answer.call_on_close(long.give)
+            return answer
+
+        return placed
 
     # -- live ------------------------------------------------------------------------------------------------
 
@@ -116,8 +140,8 @@ def make_api(config: "DashboardConfig", guard: Guard, streams: Streams) -> Bluep
                 raise StoreError("there is no live run of this name")
         history_s = min(_number("history", stream.HISTORY_S), RETENTION_S)
         gone = request.environ.get("waitress.client_disconnected", lambda: False)
-        if not streams.places.acquire(blocking=False):
-            raise Refused(503, f"{STREAMS} pages watch already: close one")
+        if not streams.places.take(authorised=guard.authorised(request)):
+            raise Refused(503, "as many pages watch as can: close one, or show the token")
         events = stream.events(
             hub,
             names,
@@ -128,7 +152,7 @@ def make_api(config: "DashboardConfig", guard: Guard, streams: Streams) -> Bluep
             over=lambda: streams.over.is_set() or gone(),
         )
         answer = Response(events, mimetype="text/event-stream", headers={"X-Accel-Buffering": "no"})
-        answer.call_on_close(streams.places.release)
+        answer.call_on_close(streams.places.give)
         return answer
 
     # -- past ------------------------------------------------------------------------------------------------
@@ -149,10 +173,12 @@ def make_api(config: "DashboardConfig", guard: Guard, streams: Streams) -> Bluep
         return {"campaigns": [asdict(each) for each in campaigns(config.runs)]}
 
     @api.get("/runs/<run>")
+    @takes_long
     def detail(run: str) -> Answer:
         return every.detail(run)
 
     @api.get("/runs/<run>/series")
+    @takes_long
     def series(run: str) -> Answer:
         info, picture = every.info(run), every.picture(run)
         found: shapes.Series = {}
@@ -169,6 +195,7 @@ def make_api(config: "DashboardConfig", guard: Guard, streams: Streams) -> Bluep
         }
 
     @api.get("/compare")
+    @takes_long
     def compared() -> Answer:
         a, b = (request.args.get(name, "") for name in "ab")
         return {
@@ -197,6 +224,7 @@ def make_api(config: "DashboardConfig", guard: Guard, streams: Streams) -> Bluep
             telling.release()
 
     @api.get("/runs/<run>/export/<kind>.<form>")
+    @takes_long
     def export(run: str, kind: str, form: str) -> Response:
         if kind not in _KINDS or form not in ("csv", "parquet"):
             raise Refused(404, f"exports are of {', '.join(_KINDS)}, as csv or parquet")
@@ -210,6 +238,7 @@ def make_api(config: "DashboardConfig", guard: Guard, streams: Streams) -> Bluep
         return _download(parquet, name, "application/octet-stream")
 
     @api.get("/runs/<run>/plot.<form>")
+    @takes_long
     def plot(run: str, form: str) -> Response:
         if form not in plots.FORMATS:
             raise Refused(404, f"plots are {', '.join(plots.FORMATS)}")

@@ -1,38 +1,111 @@
-"""The web server: waitress, configured for event streams.
+"""The web server: waitress, configured for event streams, and for clients that mean no good.
 
 Each stream occupies a thread. With these settings waitress notices at once when a browser disconnects, buffers little
 for a browser that does not read, and closes its connection after half a minute.
+
+Rules kept
+- A connection that sends its request, or reads its answer, a few octets at a time is closed. Waiting for a request
+  takes no thread.
+- One address has a part of the connections, so that others find some: not behind a proxy, whose address all have.
 """
 
 import errno
 import logging
 import socket
 import threading
+import time
 from collections.abc import Callable
-from typing import Any
+from functools import partial
+from typing import Any, cast
 
 from flask import Flask
+from typing_extensions import override
+from waitress.channel import HTTPChannel
 from waitress.server import create_server
 
 from common.closing import Closing
 
-#: streams, and some more for all other requests
+#: streams, answers that take long, and some more for all other requests
 STREAMS = 24
-_THREADS = STREAMS + 8
+LONG = 8
+_THREADS = STREAMS + LONG + 8
 _BUFFERED_BYTES = 1 << 18
 _STALLED_MS = 30_000
 _MAX_BODY = 1 << 16
+_MAX_HEAD = 1 << 15
 _BACKLOG = 128
+#: connections, and those of one address: a browser has 6
+_CONNECTIONS, _OF_ONE = 512, 128
+#: how long a connection may be idle, and a request be under way
+_IDLE_S, _REQUEST_S = 30, 20.0
+#: a client that has data waiting reads this much in this time, at least
+_READ_BYTES, _READ_S = 1 << 16, 30.0
 
 
 class ServerError(RuntimeError):
     """The dashboard cannot be served; one line."""
 
 
-class Served(Closing):
-    """A dashboard being served, in threads of its own; a context manager, which ends it."""
+class _Channel(HTTPChannel):
+    """A connection whose client has to keep up. `most`: connections that its address may have."""
 
-    def __init__(self, app: Flask, listening: socket.socket, ending: Callable[[], None]) -> None:
+    def __init__(self, server: Any, sock: socket.socket, addr: Any, adj: Any, map: Any, *, most: int) -> None:  # noqa: A002
+        #: since when a request has been awaited or under way; None: it is there
+        self._awaited: float | None = time.monotonic()
+        #: octets sent, and when there were how many while more waited
+        self._sent = 0
+        self._behind: tuple[float, int] | None = None
+        super().__init__(server, sock, addr, adj, map)
+        if sum(1 for other in server.active_channels.values() if other.addr[0] == addr[0]) > most:
+            self.handle_close()
+
+    @override
+    def received(self, data: bytes) -> bool:
+        done = bool(super().received(data))
+        if self.request is None:
+            self._awaited = None
+        elif self._awaited is None:
+            self._awaited = time.monotonic()
+        return done
+
+    @override
+    def send(self, data: bytes, do_close: bool = True) -> int:
+        sent = int(super().send(data, do_close))
+        self._sent += sent
+        return sent
+
+    @override
+    def readable(self) -> bool:
+        # the server's loop asks each connection at least once a second
+        if self._too_slow(time.monotonic()):
+            # at once: the loop would wait until the client reads
+            self.handle_close()
+            self.will_close = self.close_when_flushed = False
+            return False
+        return bool(super().readable())
+
+    def _too_slow(self, now: float) -> bool:
+        if self._awaited is not None and not self.requests and now > self._awaited + _REQUEST_S:
+            return True
+        if not self.total_outbufs_len:
+            self._behind = None
+            return False
+        if self._behind is None:
+            self._behind = now, self._sent
+        since, sent = self._behind
+        if now <= since + _READ_S:
+            return False
+        self._behind = None
+        return self._sent < sent + _READ_BYTES
+
+
+class Served(Closing):
+    """A dashboard being served, in threads of its own; a context manager, which ends it.
+
+    `most`: connections that one address may have.
+    """
+
+    def __init__(self, app: Flask, listening: socket.socket, ending: Callable[[], None], most: int) -> None:
         self._ending = ending
         # accepted sockets inherit these
         listening.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, _STALLED_MS)
@@ -40,22 +113,30 @@ class Served(Closing):
         # a page requests all its files at once
         logging.getLogger("waitress.queue").setLevel(logging.ERROR)
         self._channels: dict[int, Any] = {}
-        # the type allows several ports
-        self._server: Any = create_server(
-            app,
-            map=self._channels,
-            sockets=[listening],
-            threads=_THREADS,
-            ident="fadelab",
-            # reads while a stream is written, so that it notices a disconnect
-            channel_request_lookahead=1,
-            outbuf_high_watermark=_BUFFERED_BYTES,
-            max_request_body_size=_MAX_BODY,
-            # a disconnect within a stream is no error
-            log_socket_errors=False,
-            # the application knows which proxies there are
-            clear_untrusted_proxy_headers=False,
+        self._server: Any = cast(
+            Any,
+            create_server(
+                app,
+                map=self._channels,
+                sockets=[listening],
+                threads=_THREADS,
+                ident="fadelab",
+                # reads while a stream is written, so that it notices a disconnect
+                channel_request_lookahead=1,
+                outbuf_high_watermark=_BUFFERED_BYTES,
+                max_request_body_size=_MAX_BODY,
+                max_request_header_size=_MAX_HEAD,
+                connection_limit=_CONNECTIONS,
+                channel_timeout=_IDLE_S,
+                # select() knows no descriptors above 1,023
+                asyncore_use_poll=True,
+                # a disconnect within a stream is no error
+                log_socket_errors=False,
+                # the application knows which proxies there are
+                clear_untrusted_proxy_headers=False,
+            ),
         )
+        self._server.channel_class = partial(_Channel, most=most)
         host, self.port = listening.getsockname()[:2]
         self.url = f"http://[{host}]:{self.port}" if ":" in host else f"http://{host}:{self.port}"
         self._ended = threading.Event()
@@ -100,7 +181,8 @@ def serve(app: Flask, host: str, port: int) -> Served:
     except OSError as error:
         raise ServerError(_reason(host, port, error)) from None
     try:
-        return Served(app, listening, app.extensions["fadelab"].end)
+        most = _CONNECTIONS if app.config["PROXIES"] else _OF_ONE
+        return Served(app, listening, app.extensions["fadelab"].end, most)
     except BaseException:
         listening.close()
         raise

@@ -178,8 +178,10 @@ def test_a_browser_that_reads_nothing_stalls_nobody(stage: Stage) -> None:
 
 def test_a_stream_too_many_is_refused_and_the_rest_still_answers(stage: Stage) -> None:
     with ExitStack() as stack:
-        for _ in range(STREAMS):
-            stack.enter_context(streaming(stage.served)).event()
+        # the last places are for the token (test_attacks.py)
+        for number in range(STREAMS):
+            token = {"Authorization": f"Bearer {TOKEN}"} if number >= STREAMS - 4 else {}
+            stack.enter_context(streaming(stage.served, **token)).event()
         found, body = asked(stage.served.port, "/api/stream")
         assert found == 503
         assert "close one" in json.loads(body)["error"]

@@ -10,9 +10,6 @@ from testbed.cli import options
 @click.command(epilog="docs/dashboard.md")
 @click.option("--port", type=click.IntRange(0, 65535), default=8050, show_default=True, help="The page's; 0: any free.")
 @click.option("--bind", metavar="ADDRESS", default="127.0.0.1", show_default=True, help="Others demand the token.")
-@click.option(
-    "--demo", is_flag=True, help="Start the demo at once: a fading link on virtual radios, without and with SLACP."
-)
 @click.option("--name", "names", multiple=True, help="Host name of the page, where it is no address. Repeatable.")
 @click.option(
     "--proxies",
@@ -20,6 +17,9 @@ from testbed.cli import options
     default=0,
     show_default=True,
     help="Proxies in front, whose X-Forwarded-For is believed.",
+)
+@click.option(
+    "--demo", is_flag=True, help="Start the demo at once: a fading link on virtual radios, without and with SLACP."
 )
 @click.option("--out", "runs", type=options.FOLDER, default="runs", show_default=True)
 @click.option("--page-token-file", type=options.FILE, help="File with the token of the page.")
