@@ -43,8 +43,8 @@ from testbed.cli import options
 def dashboard(**arguments: Any) -> None:
     """Show live and past runs in a browser, and steer a demo.
 
-    Prints the page's address, with the token that opens its controls. Runs of other programs appear when they write
-    to the same InfluxDB (--influx). docs/dashboard.md has the rest.
+    Prints the page's address, with the token that opens its controls unless that is in a file. Runs of other programs
+    appear when they write to the same InfluxDB (--influx). docs/dashboard.md has the rest.
     """
     from testbed.cli.dashboard.serve import serve_dashboard
 

@@ -106,9 +106,17 @@ def serve_dashboard(
             version=fadelab_version(),
         )
         served = stack.enter_context(serve(create_app(config), bind, port))
-        page = f"{served.url.replace('0.0.0.0', '127.0.0.1')}/?token={token}{'#/demo' if demo else ''}"
-        print(page, flush=True)
-        console.print("the address above opens the dashboard and its controls; Ctrl-C ends it")
+        page, view = f"{served.url.replace('0.0.0.0', '127.0.0.1')}/", "#/demo" if demo else ""
+        if page_token_file is None:
+            print(f"{page}?token={token}{view}", flush=True)
+            console.print("the address above opens the dashboard and its controls; Ctrl-C ends it")
+        else:
+            # what is printed may be kept as a log
+            print(f"{page}{view}", flush=True)
+            console.print(
+                f"the address above opens the dashboard, and the token in {page_token_file} its controls;", end=" "
+            )
+            console.print("Ctrl-C ends it")
         console.print(f"runs elsewhere join with: fadelab run ... --influx {database.url}")
         if demo:
             starter.start_demo()
