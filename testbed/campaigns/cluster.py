@@ -4,6 +4,8 @@ Rules kept
 - Workers send back whole runs, so that they need no common disk; the traces that a scenario names are the exception.
 - All workers have the sources of this checkout, since others may give other results; each looks again at each run.
 - A run whose worker dies is made by another one. Dask gives it up when it has killed several.
+- Whoever reaches a scheduler or a worker on plain TCP may run any program there. TLS is Dask's own, by its
+  configuration (docs/security.md), which its client reads itself.
 """
 
 from collections.abc import Callable
@@ -36,9 +38,11 @@ class Cluster(Workers):
 
         try:
             self._client = Client(address, timeout=_CONNECT_S, set_as_default=False)
-        except (OSError, ValueError, TypeError) as error:
+        except (OSError, ValueError, TypeError, RuntimeError) as error:
             reason = " ".join(str(error).split()) or type(error).__name__
-            raise ClusterError(f"--scheduler {address}: no Dask scheduler answers: {reason}") from None
+            raise ClusterError(
+                f"--scheduler {address}: no Dask scheduler answers there, or not to us: {reason}"
+            ) from None
         try:
             self._check(address)
         except BaseException:

@@ -6,10 +6,17 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any
 
+import dask.config
 import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
+from cryptography.x509.oid import NameOID
 
 from testbed.campaigns.cluster import Cluster, ClusterError
 from testbed.campaigns.engine import Status, run_campaign
@@ -75,3 +82,57 @@ def test_cluster_gives_the_same_files_as_local_processes_even_if_a_worker_is_kil
     assert [row.error for _, row in rows if row.status == "failed"] == []
     assert len(rows) == 20
     assert result_files(tmp_path / "far") == result_files(tmp_path / "local")
+
+
+# -- TLS -----------------------------------------------------------------------------------------------------------
+
+
+def certify(folder: Path) -> dict[str, Any]:
+    """Make a certificate that is its own authority; return Dask's configuration with it."""
+    key = Ed25519PrivateKey.generate()
+    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "cluster")])
+    now = datetime.now(UTC)
+    made = (
+        x509.CertificateBuilder()
+        .subject_name(name)
+        .issuer_name(name)
+        .public_key(key.public_key())
+        .serial_number(1)
+        .not_valid_before(now - timedelta(days=1))
+        .not_valid_after(now + timedelta(days=1))
+        .add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
+        .sign(key, None)
+    )
+    folder.mkdir()
+    cert, private = folder / "cert.pem", folder / "key.pem"
+    cert.write_bytes(made.public_bytes(Encoding.PEM))
+    private.write_bytes(key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()))
+    found: dict[str, Any] = {"default-scheme": "tls", "require-encryption": True, "tls.ca-file": str(cert)}
+    for role in ("scheduler", "worker", "client"):
+        found |= {f"tls.{role}.cert": str(cert), f"tls.{role}.key": str(private)}
+    return {f"distributed.comm.{key}": value for key, value in found.items()}
+
+
+def test_by_tls_only_those_with_a_certificate_of_the_cluster_come_in(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ours, others = certify(tmp_path / "ours"), certify(tmp_path / "others")
+    with monkeypatch.context() as patched:
+        for name, value in ours.items():
+            patched.setenv(f"DASK_{name.upper().replace('.', '__').replace('-', '_')}", str(value))
+        stack = ExitStack()
+        address, _ = stack.enter_context(cluster(1, tmp_path / "dask"))
+    with stack:
+        assert address.startswith("tls://")
+        plain = address.replace("tls://", "tcp://")
+        monkeypatch.setattr("testbed.campaigns.cluster._CONNECT_S", 3)
+        for known, asked in (({}, plain), ({}, address), (others, address), (ours, plain)):
+            with dask.config.set(known), pytest.raises(ClusterError, match="no Dask scheduler answers") as caught:
+                Cluster(asked)
+            assert "\n" not in str(caught.value)
+        monkeypatch.undo()
+        file = campaign_file(tmp_path, seeds={"count": 2})
+        with dask.config.set(ours), opened(tmp_path / "far", file) as folder:
+            rows = run_campaign(folder, lambda: Cluster(address), afar=True)
+    assert [row.status for _, row in rows] == ["done"] * len(rows)
+    assert rows
