@@ -77,7 +77,7 @@ def make_api(config: "DashboardConfig", guard: Guard, streams: Streams) -> Bluep
     offers = _Offers()
     telling = threading.Lock()
     breaker = Breaker()
-    long = Places(LONG, kept=2)
+    long = Places(LONG, kept=4)
 
     def takes_long(view: Callable[..., Any]) -> Callable[..., Response]:
         """Give a place to each answer until it is sent: it is made of much, and the client may read slowly."""

@@ -27,7 +27,7 @@ from common.closing import Closing
 
 #: streams, answers that take long, and some more for all other requests
 STREAMS = 24
-LONG = 8
+LONG = 16
 _THREADS = STREAMS + LONG + 8
 _BUFFERED_BYTES = 1 << 18
 _STALLED_MS = 30_000
