@@ -293,7 +293,8 @@ def test_the_initial_window_is_the_profiles(net: Network, profile: str, count: i
 @by_tcp(LINUX, OURS)
 def test_a_dead_link_ends_in_bounded_time(net: Network, pair: Pair) -> None:
     work = [Bulk(duration_s=0.2, drain_s=0.1)]
-    with Bridge(net, dies_with_data(100)), agents(*configs(net, pair, work)) as started:
+    # an initial window is more than that: even a slow machine sends it in time
+    with Bridge(net, dies_with_data(10)), agents(*configs(net, pair, work)) as started:
         go(started)
         wait_for(lambda: started[1].all(FlowRecord))
         sent = started[0].wait_for(EndReport).result
@@ -307,7 +308,7 @@ def test_a_dead_link_ends_in_bounded_time(net: Network, pair: Pair) -> None:
 
 
 @by_tcp(LINUX, OURS)
-@pytest.mark.parametrize(("survivors", "error"), [(100, "the sender's end was not heard"), (0, "never connected")])
+@pytest.mark.parametrize(("survivors", "error"), [(10, "the sender's end was not heard"), (0, "never connected")])
 def test_a_receiver_ends_when_the_senders_end_is_lost(net: Network, pair: Pair, survivors: int, error: str) -> None:
     with Bridge(net, dies_after(survivors)):
         _, results = run(net, pair, [Bulk(duration_s=0.2, drain_s=0.1)])

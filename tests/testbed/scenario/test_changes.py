@@ -39,7 +39,7 @@ def test_paths_in_a_change_start_at_the_scenarios_folder(tmp_path: Path) -> None
     [change] = resolve(load(mine)).changes
     assert change.plan.stations["up"].hop.errors.options.path == tmp_path / "traces/one.parquet"
     mine.write_text(LOSSY.read_text() + given.replace("one.parquet", "two.parquet"))
-    with pytest.raises(ScenarioError, match=r"mine\.yaml: changes: channel\.up: .*two\.parquet"):
+    with pytest.raises(ScenarioError, match=r"mine\.yaml: changes: channel\.up\.errors\.path: .*two\.parquet"):
         load(mine)
 
 
