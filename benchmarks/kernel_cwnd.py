@@ -86,7 +86,7 @@ PATTERNS: Mapping[str, Pattern] = MappingProxyType(
         "retransmission too": Pattern({60: 2}),
         "last": Pattern({SEGMENTS: 1}),
         "held for 1 s": Pattern(held=150, hold_ns=1 * SECOND),
-        "held for 3 s": Pattern(held=150, hold_ns=3 * SECOND),
+        "held for 4 s": Pattern(held=150, hold_ns=4 * SECOND),
         "2 % at random": Pattern(at_random(0.02)),
         "5 % at random": Pattern(at_random(0.05)),
     }
