@@ -14,6 +14,7 @@ from pathlib import Path
 from common.closing import Closing
 from hosts.messages import Decoder, Error, FromProcess, ToProcess, encode
 from testbed.errors import FadelabError
+from testbed.live import copies
 from testbed.paths import root
 
 #: how long a process may take to end by itself
@@ -26,22 +27,29 @@ class ChildError(FadelabError):
 
 
 class Child:
-    """One process that speaks messages (hosts/jsonlines.py); its stderr goes to `log`, if it has any."""
+    """One process that speaks messages (hosts/jsonlines.py); its stderr goes to `log`, if it has any.
 
-    def __init__(self, name: str, module: str, *, pass_fds: Sequence[int] = (), log: Path | None = None) -> None:
+    With `copied` it is a copy of this process that runs the module (`copies.py`), and no new interpreter.
+    """
+
+    def __init__(
+        self, name: str, module: str, *, pass_fds: Sequence[int] = (), log: Path | None = None, copied: bool = False
+    ) -> None:
         self.name = name
         self._log = log
         # the checkout, then the user's own path: GNU Radio modules may be in another folder
         python_path = os.pathsep.join(filter(None, (str(root()), os.environ.get("PYTHONPATH"))))
         # closed in `end`
         self._stderr = tempfile.TemporaryFile() if log is None else log.open("w+b")  # noqa: SIM115
+        environment = {**os.environ, "PYTHONPATH": python_path}
         self._process = subprocess.Popen(
             [sys.executable, "-m", module],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=self._stderr,
             pass_fds=pass_fds,
-            env={**os.environ, "PYTHONPATH": python_path},
+            env=environment,
+            preexec_fn=copies.entry(module, environment, pass_fds) if copied else None,
         )
         self._decoder = Decoder[FromProcess](FromProcess)
         #: whether its output has ended
@@ -162,7 +170,7 @@ class ChildGroup(Closing):
         return True
 
     def close(self) -> None:
-        """End them all."""
+        """End them all; idempotent."""
         self._selector.close()
         for child in self.children:
             child.end()

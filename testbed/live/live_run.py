@@ -9,10 +9,11 @@ a run tells how many events were late.
 import itertools
 import os
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from datetime import UTC, datetime
+from pathlib import Path
 
 from common.sides import HOSTS, SIDES, STATIONS, Host, Side, other
 from hosts.engine.delays import Delays
@@ -54,6 +55,7 @@ from testbed.run_hooks import NO_HOOKS, ProgressMeter, RunHooks, Show
 from testbed.scenario.run_plan import Plan
 from testbed.steering import Change, Steering
 
+_STATION, _AGENT, _PROXY = "testbed.live.station_process", "hosts.agent_process", "hosts.split_proxy"
 _READY_S = 30.0
 _FINAL_S = 10.0
 #: the run's epoch lies this far ahead at least when it is announced, so that it reaches every process in time
@@ -125,15 +127,18 @@ class _LiveRun:
             stack.callback(self._sinks.close)
             # two runs may start in the same second from different folders: the pid keeps them apart
             network = Network(f"{os.getpid()}-{next(_numbers)}", mtu=plan.mtu_bytes)
+            group = stack.enter_context(ChildGroup())
+            # children start while the network is made; those without a radio before the medium loads what radios need,
+            # and starts threads
+            self._hosts = {host: group.add(self._child(f"host {host}", _AGENT)) for host in HOSTS}
+            proxy = None if plan.split is None else group.add(self._child("split", _PROXY))
             self._wirings = stack.enter_context(medium_of(plan).open(plan))
             stack.callback(network.close)
             eln = Eln(bpf_objects())
             stack.callback(eln.close)
-            group = stack.enter_context(ChildGroup())
-            # the interpreters start while the network is made
+            # before all that they use
+            stack.callback(group.close)
             self._start_stations(group)
-            self._hosts = {host: group.add(Child(f"host {host}", "hosts.agent_process")) for host in HOSTS}
-            proxy = None if plan.split is None else group.add(Child("split", "hosts.split_proxy"))
             network.up()
             for child in group.children:
                 network.add_child(child.pid)
@@ -170,11 +175,17 @@ class _LiveRun:
         self._folder.finish(summary)
         return replace(summary, run=self._folder.name, folder=str(self._folder.path))
 
+    def _child(self, name: str, module: str, *, pass_fds: Sequence[int] = (), log: Path | None = None) -> Child:
+        plan = self._plan
+        # a start takes seconds where the clock is virtual; GNU Radio's threads cannot be copied
+        copied = plan.clock == "virtual" and not (plan.tier.radio and module == _STATION)
+        return Child(name, module, pass_fds=pass_fds, log=log, copied=copied)
+
     def _start_stations(self, group: ChildGroup) -> None:
         for side, wiring in self._wirings.items():
             name = STATIONS[side]
             log = station_log(self._folder.path, name)
-            child = group.add(Child(f"station {name}", "testbed.live.station_process", pass_fds=wiring.fds, log=log))
+            child = group.add(self._child(f"station {name}", _STATION, pass_fds=wiring.fds, log=log))
             self._sides[child.name] = side
             self._stations[side] = child
 

@@ -33,6 +33,7 @@ from linklayer.filters.filter import Guess, Loss
 from linklayer.link import Link
 from linklayer.station_counts import StationFinal
 from tcpip.access import Octets
+from telemetry.parquet import spare_pandas
 from telemetry.records import StationRecord
 from testbed.live import grid
 from testbed.live.capture import CapturedRadio
@@ -274,4 +275,5 @@ def _serve(reader: MessageReader, config: StationConfig, pending: list[ToProcess
 
 
 if __name__ == "__main__":
+    spare_pandas()
     sys.exit(run_child(StationConfig, serve))

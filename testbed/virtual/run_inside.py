@@ -12,6 +12,7 @@ import pickle
 import platform
 import sys
 from collections.abc import Callable
+from importlib import import_module
 from pathlib import Path
 
 from telemetry.records import Record
@@ -19,6 +20,8 @@ from testbed.virtual.messages import Began, Failed, Message
 
 #: of the interpreter
 ARGUMENTS = ("-P", "-m", "testbed.virtual.run_inside")
+#: what the processes of the run need, which are copies of this one
+_OF_COPIES = ("hosts.agent_process", "testbed.live.station_process", "pyarrow.parquet")
 
 
 class _Records:
@@ -39,13 +42,18 @@ class _Records:
 
 def main(path: str, values: str, *options: str) -> int:
     """Make the run; returns the exit status."""
+    for module in _OF_COPIES:
+        import_module(module)
     # imported here, so that whoever reads the messages need not
     from hosts.errors import HostError
+    from telemetry.parquet import spare_pandas
     from testbed.errors import FadelabError
     from testbed.live.live_run import run_live
     from testbed.results.store import RunFolder
     from testbed.run_hooks import RunHooks
     from testbed.scenario.file import plan_of
+
+    spare_pandas()
 
     # what anybody else prints is no message
     messages = os.fdopen(os.dup(sys.stdout.fileno()), "wb", buffering=0)

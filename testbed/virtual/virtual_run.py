@@ -97,8 +97,12 @@ def run_virtual(
 def _environment() -> dict[str, str]:
     """Return the variables that a run may depend on."""
     chosen = {name: value for name, value in os.environ.items() if name in _VARIABLES or name.startswith(_PREFIXES)}
-    # caches that are written there are gone with the machine, and an attempt that fails takes time
-    return chosen | {"PYTHONDONTWRITEBYTECODE": "1"}
+    return chosen | {
+        # caches that are written there are gone with the machine, and an attempt that fails takes time
+        "PYTHONDONTWRITEBYTECODE": "1",
+        # pyarrow's allocator starts a thread, and a process of several threads cannot be copied (`live/copies.py`)
+        "JE_ARROW_MALLOC_CONF": "background_thread:false",
+    }
 
 
 class _Lines:
