@@ -1,4 +1,4 @@
-"""The examples of docs/how-to/, all in place at once: each is a plugin by its file alone, and no test minds."""
+"""The examples of docs/how-to/, all in place at once: each is a plugin by its file alone, and no test of plugins minds."""
 
 import json
 import os
@@ -82,10 +82,23 @@ def test_a_counter_reaches_page_and_boards(tmp_path: Path) -> None:
     assert queries > 0
 
 
+def of_plugins(checkout: Path) -> list[str]:
+    """Test files that a new plugin may concern: those that name a registry, and those of the whole house."""
+    sources = [path for path in checkout.rglob("*.py") if "tests" not in path.relative_to(checkout).parts]
+    declared = [re.findall(r"^(\w+): Final = Registry\(", path.read_text(), re.MULTILINE) for path in sources]
+    registry = re.compile(rf"\b({'|'.join(name for names in declared for name in names)})\b")
+    tests = [*checkout.glob("tests/**/test_*.py")]
+    house = checkout / "tests"
+    return sorted(str(path) for path in tests if path.parent == house or registry.search(path.read_text()))
+
+
 @pytest.mark.slow
 @pytest.mark.interpreted
-# some four minutes of a processor, beside other workers: the limit is against hanging
+# minutes of a processor, beside other workers: the limit is against hanging
 @pytest.mark.timeout(950)
-def test_the_quick_suite_passes_with_all_examples_in_place(checkout: Path) -> None:
-    done = run(["pytest", "-q", "--part=quick", "-n2", "--dist=loadfile"], checkout, limit_s=900)
+def test_tests_of_plugins_pass_with_all_examples_in_place(checkout: Path) -> None:
+    files = of_plugins(checkout)
+    for known in ("tests/conformance/test_schemes.py", "tests/test_documents.py", "tests/test_arrows.py"):
+        assert str(checkout / known) in files
+    done = run(["pytest", "-q", "--part=quick", "-n2", "--dist=loadfile", *files], checkout, limit_s=900)
     assert done.returncode == 0, done.stdout[-8000:]
