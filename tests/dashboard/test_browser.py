@@ -20,12 +20,12 @@ from common.units import SECOND
 from dashboard.charts import CHARTS
 from dashboard.hub import RunInfo
 from linklayer.schemes import SCHEMES
-from tests.harness.browser import TOKEN, Stage, pictures, pixels, visit
+from tests.harness.browser import TOKEN, Stage, number, pictures, pixels, visit
 from tests.harness.colours import apart
 from tests.harness.dashboard_runs import LINK, keep, records
 from tests.harness.live_runs import folder_of, run_all
 from tests.harness.scenarios import scenario
-from tests.harness.waiting import wait_for
+from tests.harness.waiting import PATIENCE_S, wait_for
 
 pytestmark = pytest.mark.patient
 
@@ -81,12 +81,12 @@ def test_every_chart_moves_while_a_run_goes_on(browser: Browser, stage: Stage) -
         before = pictures(page, *canvases)
         wait_for(lambda: all(one != other for one, other in zip(before, pictures(page, *canvases), strict=True)))
         for key in KEYS:
-            values = page.locator(f"#live [data-chart={key}] .chip-value").all_inner_texts()
-            assert any(value != "–" for value in values), key
+            values = page.locator(f"#live [data-chart={key}] .chip-value")
+            wait_for(lambda: any(value != "–" for value in values.all_inner_texts()), lambda: key)  # noqa: B023
         expect(page.locator(".losses-count").first).to_contain_text("A")
         expect(page.locator(".verdict-words")).to_contain_text("SLACP over no repair")
         latencies = wait_for(lambda: page.evaluate("fadelab.latency.length > 20 && fadelab.latency"))
-        assert all(-50 < latency < 10_000 for latency in latencies)
+        assert all(-50 < latency < 1000 * PATIENCE_S for latency in latencies)
 
 
 def test_a_theme_can_be_chosen_and_stays(browser: Browser, stage: Stage) -> None:
@@ -159,8 +159,8 @@ def test_the_cursor_moves_by_keys_and_tells_values(browser: Browser, stage: Stag
         for _ in range(4):
             page.keyboard.press("PageUp")
         assert page.evaluate("fadelab.live.time.cursor") == pytest.approx(0.6)
-        at_cursor = page.locator("[data-chart=throughput] .chip-value").first.inner_text()
-        assert float(at_cursor) > 0
+        at_cursor = page.locator("[data-chart=throughput] .chip-value").first
+        wait_for(lambda: number(at_cursor.inner_text()) > 0)
         page.keyboard.press("Escape")
         assert page.evaluate("fadelab.live.time.cursor") is None
 
@@ -173,7 +173,8 @@ def test_a_chart_has_its_values_as_a_table(browser: Browser, stage: Stage) -> No
         values.locator("summary").click()
         expect(values.locator("caption")).to_contain_text("Goodput")
         wait_for(lambda: len(values.locator("tbody tr").all()) >= 3)
-        assert float(values.locator("tbody tr").nth(0).locator("td").first.inner_text()) > 0
+        newest = values.locator("tbody tr").nth(0).locator("td").first
+        wait_for(lambda: number(newest.inner_text()) > 0)
 
 
 def test_thinning_keeps_the_extremes(browser: Browser, stage: Stage) -> None:
@@ -228,16 +229,14 @@ def test_losses_are_counted_by_direction_and_from_the_start_of_the_run(browser: 
                 page.get_by_role("button", name=direction, exact=True).first.click()
                 expect(page.locator("#live .losses-count")).to_have_text(words)
                 # in the time shown, no frame down was lost: pixels of the ticks are more red than green
-                ticks = page.evaluate(
-                    """() => {
-                        const canvas = document.querySelector("#live .losses-plot canvas");
-                        const copy = new OffscreenCanvas(canvas.width, canvas.height / 4).getContext("2d");
-                        copy.drawImage(canvas, 0, 0);
-                        const { data } = copy.getImageData(0, 0, canvas.width, canvas.height / 4);
-                        return data.filter((_, i) => i % 4 === 0 && data[i] > data[i + 1] + 30).length;
-                    }"""
-                )
-                assert (ticks > 0) == (direction != "down")
+                ticks = """() => {
+                    const canvas = document.querySelector("#live .losses-plot canvas");
+                    const copy = new OffscreenCanvas(canvas.width, canvas.height / 4).getContext("2d");
+                    copy.drawImage(canvas, 0, 0);
+                    const { data } = copy.getImageData(0, 0, canvas.width, canvas.height / 4);
+                    return data.filter((_, i) => i % 4 === 0 && data[i] > data[i + 1] + 30).length;
+                }"""
+                wait_for(lambda: (page.evaluate(ticks) > 0) == (direction != "down"))  # noqa: B023
             if not again:
                 page.reload()
                 expect(page.locator("html[data-ready]")).to_be_visible()
@@ -274,19 +273,21 @@ def test_two_runs_that_end_stay_with_their_result_until_another_begins(browser: 
             assert [page.locator(f"#run-{slot}").input_value() for slot in "ab"] == shown
         results = [runs[scheme].summary() for scheme in ("slacp", "none")]
         goodputs = [result["goodput_bps"] for result in results]
-        figures = page.locator(".tile").first.locator(".number").all_inner_texts()
-        # to three digits
-        assert [float(figure) for figure in figures] == pytest.approx(
-            [goodput / (1e6 if goodput >= 1e6 else 1e3) for goodput in goodputs], rel=0.01
-        )
+        figures = page.locator(".tile").first.locator(".number")
+        # to three digits; a run's result comes a moment after its end
+        in_units = [goodput / (1e6 if goodput >= 1e6 else 1e3) for goodput in goodputs]
+        wait_for(lambda: [number(figure) for figure in figures.all_inner_texts()] == pytest.approx(in_units, rel=0.01))
         expect(page.locator(".verdict-words")).to_contain_text("SLACP over no repair in the whole run")
-        ratio = page.locator(".verdict .number").inner_text()
-        assert float(ratio.removesuffix(" ×")) == pytest.approx(goodputs[0] / goodputs[1], rel=0.01)
-        losses = page.locator(".tile").nth(2).locator(".number").all_inner_texts()
-        for figure, result in zip(losses, results, strict=True):
-            before, after = (float(share) for share in figure.split(" → "))
-            link = result["link"]["up"]
-            assert (before, after) == pytest.approx((100 * link["per"], 100 * link["residual_per"]), abs=0.006)
+        ratio = page.locator(".verdict .number")
+        wait_for(lambda: number(ratio.inner_text()) == pytest.approx(goodputs[0] / goodputs[1], rel=0.01))
+        losses = page.locator(".tile").nth(2).locator(".number")
+        shares = [100 * result["link"]["up"][name] for result in results for name in ("per", "residual_per")]
+        wait_for(
+            lambda: (
+                [number(share) for figure in losses.all_inner_texts() for share in figure.split(" → ")]
+                == pytest.approx(shares, abs=0.006)
+            )
+        )
         stage.play("slacp")
         expect(page.locator("#run-a")).to_have_value(stage.made_up.names[0])
         expect(page.locator("#run-b")).to_have_value("")

@@ -4,6 +4,7 @@ Read first: `made_up_runs.py`, whose runs these are. The page forbids `eval`, so
 (Playwright's locators) or ask again and again (`wait_for`), never with `wait_for_function`.
 """
 
+import math
 import re
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
@@ -119,6 +120,14 @@ def visit(
     serious = [complaint for complaint in complaints if "ERR_ABORTED" not in complaint]
     unexpected = [complaint for complaint in serious if not (expect and re.search(expect, complaint))]
     assert not unexpected, unexpected
+
+
+def number(words: str) -> float:
+    """Return the number with which a figure begins; NaN, which fits nothing, of a figure that is not there yet."""
+    try:
+        return float(words.replace(",", "").replace("−", "-").split()[0])
+    except (IndexError, ValueError):
+        return math.nan
 
 
 def pixels(page: Page, chart: str) -> str:
