@@ -43,12 +43,12 @@ def host(
     the host ends. While it runs, the TCP settings of this network namespace are the scenario's.
     """
     import ipaddress
-    from datetime import UTC, datetime
 
     from rich.console import Console
 
     from testbed.live.standalone import run_host
     from testbed.observers import database_or_none, open_influx
+    from testbed.results.store import start_stamp
     from testbed.scenario.file import load
     from testbed.scenario.resolver import resolve
 
@@ -58,7 +58,7 @@ def host(
         raise FadelabError(f"--peer {peer}: must be the other host's IPv4 address, as in 10.77.2.2") from None
     loaded = load(scenario or options.DEMO_SCENARIOS[options.DEMO_TIER], settings)
     console = Console(stderr=True, highlight=False, soft_wrap=True)
-    name = run_name or f"{datetime.now(UTC):%Y%m%d-%H%M%S}-host-{role}"
+    name = run_name or f"{start_stamp()}-host-{role}"
 
     def complain(line: str) -> None:
         console.print(line, markup=False)

@@ -1,6 +1,6 @@
 """`runs`: list, show, compare and remove past runs."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,6 +11,8 @@ from testbed.errors import FadelabError
 
 if TYPE_CHECKING:
     from rich.table import Table
+
+    from dashboard.store import Row
 
 _SORTABLE = ("started", "name", "scenario", "tier", "scheme", "tcp", "seed", "goodput_bps", "duration_s")
 #: characters of a line; names of runs have 200 at most
@@ -37,20 +39,35 @@ RUN = _Run()
 
 
 def folder_of(run: str, out: Path) -> Path:
-    """Return the folder of a run, named or given as a path. Raises FadelabError."""
-    from dashboard.run_folders import find
+    """Return the folder of a run, named, given as a path, or by a part of its name that no other run has.
+
+    Raises FadelabError.
+    """
+    from dashboard.run_folders import NAME, find, is_run
 
     path = Path(run)
     root, name = (path.parent, path.name) if "/" in run else (out, run)
     found = find([root], name)
-    if found is None:
-        raise FadelabError(f"{run}: there is no such run in {root}; `fadelab runs list --out {root}` names its runs")
-    return found
+    if found is not None:
+        return found
+    likely = sorted(path for path in root.glob(f"*{name}*") if is_run(path)) if NAME.fullmatch(name) else []
+    if len(likely) == 1:
+        return likely[0]
+    if likely:
+        raise FadelabError(
+            f"{run}: {len(likely)} runs in {root} have this in their names, {likely[0].name} and {likely[-1].name} "
+            "among them; give more of the name"
+        )
+    raise FadelabError(f"{run}: there is no such run in {root}; `fadelab runs list --out {root}` names its runs")
 
 
 @click.group(epilog="docs/runs.md#looking-after-runs")
 def runs() -> None:
-    """List, show, compare and remove past runs. RUN is a name below --out, or the path of a run's folder."""
+    """List, show, compare and remove past runs.
+
+    RUN is the name of a run below --out or a part of it that no other run has, such as its time (141302), or the path
+    of its folder.
+    """
 
 
 COMMAND = runs
@@ -84,8 +101,6 @@ def list_(
     from rich.console import Console
 
     from dashboard.store import Store, Wanted
-    from testbed.results import show
-    from testbed.results.grid import grid
 
     if not out.is_dir():
         raise FadelabError(f"{out}: there is no such folder; name the folder of the runs with --out")
@@ -96,21 +111,37 @@ def list_(
     if json_:
         _print_json({"total": len(rows), "runs": [asdict(row) for row in shown]})
         return
-    table = grid("", padding=(0, 1))
-    # names are whole, also on a narrow terminal: people copy them to other commands
+    console = Console()
+    whole = all(_state(row) == "whole" for row in shown)
+    table = _list_of(shown, whole, with_tcp=True)
+    # names are whole, also on a narrow terminal: people copy them to other commands. Those of new runs name the TCP
+    widest = console.options.update(width=_WIDEST)
+    if console.measure(table, options=widest).maximum > console.width:
+        table = _list_of(shown, whole, with_tcp=False)
+    table.title = f"{len(shown)} of {len(rows)} runs in {out}{', all whole' if whole and shown else ''}"
+    console.width = max(console.width, console.measure(table, options=widest).maximum)
+    console.print(table)
+
+
+def _list_of(rows: "Sequence[Row]", whole: bool, with_tcp: bool) -> "Table":
+    """Return the table of these runs; without results where all are whole."""
+    from testbed.results import show
+    from testbed.results.grid import grid
+
+    table = grid("", padding=(0, 1, 0, 0))
     table.add_column("run", no_wrap=True)
-    table.add_column("TCP")
+    if with_tcp:
+        table.add_column("TCP", no_wrap=True)
     for heading in ("goodput", "time"):
         table.add_column(heading, justify="right", no_wrap=True)
-    table.add_column("result", max_width=36)
-    for row in shown:
+    if not whole:
+        table.add_column("result", max_width=36)
+    for row in rows:
         goodput = "" if row.goodput_bps is None else show.rate(row.goodput_bps)
         time = "" if row.duration_s is None else f"{row.duration_s:.1f} s"
-        table.add_row(row.name, row.tcp or "", goodput, time, _state(row))
-    table.title = f"{len(shown)} of {len(rows)} runs in {out}"
-    console = Console()
-    console.width = max(console.width, console.measure(table, options=console.options.update(width=_WIDEST)).maximum)
-    console.print(table)
+        state = () if whole else (_state(row),)
+        table.add_row(row.name, *((row.tcp or "",) if with_tcp else ()), goodput, time, *state)
+    return table
 
 
 @runs.command("show")
@@ -203,7 +234,10 @@ def remove(names: tuple[str, ...], out: Path, yes: bool) -> None:
     from testbed.results.removal import check_removable
     from testbed.results.removal import remove as remove_folders
 
-    folders = list(dict.fromkeys(folder_of(name, out) for name in names))
+    found = {name: folder_of(name, out) for name in names}
+    folders = list(dict.fromkeys(found.values()))
+    if yes and (part := next((name for name, folder in found.items() if Path(name).name != folder.name), None)):
+        raise FadelabError(f"{part}: with --yes, a run has to be named whole: {found[part].name}")
     for folder in folders:
         check_removable(folder)
     if not yes:

@@ -44,7 +44,6 @@ def station(
     import json
     from collections.abc import Mapping
     from dataclasses import asdict
-    from datetime import UTC, datetime
     from typing import Any
 
     from rich.console import Console
@@ -57,7 +56,7 @@ def station(
     from testbed.live.standalone import run_station
     from testbed.observers import database_or_none, open_influx
     from testbed.results.show import rate
-    from testbed.results.store import radio_warnings
+    from testbed.results.store import radio_warnings, start_stamp
     from testbed.scenario.file import load
     from testbed.scenario.resolver import resolve
 
@@ -68,7 +67,7 @@ def station(
             "choose another scheme, or use run"
         )
     console = Console(stderr=True)
-    folder = out / f"{datetime.now(UTC):%Y%m%d-%H%M%S}-station-{role}"
+    folder = out / f"{start_stamp()}-station-{role}"
 
     def complain(line: str) -> None:
         console.print(line, style="yellow", markup=False, highlight=False)

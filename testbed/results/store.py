@@ -49,8 +49,7 @@ class RunFolder:
     @classmethod
     def create(cls, runs: Path, scenario: Scenario) -> "RunFolder":
         """Make a new folder below `runs`, with the scenario and the manifest in it."""
-        stamp = datetime.now(UTC).strftime("%Y%m%d-%H%M%S")
-        stem = f"{stamp}-{scenario.stem}"
+        stem = f"{start_stamp()}-{scenario.stem}"
         for suffix in ("", *(f"-{n}" for n in range(2, 1000))):
             path = runs / (stem + suffix)
             try:
@@ -112,6 +111,11 @@ class RunFolder:
 
     def _write(self, name: str, values: dict[str, Any]) -> None:
         (self.path / name).write_text(json.dumps(values, indent=2) + "\n")
+
+
+def start_stamp() -> str:
+    """Return the time in UTC with which the names of runs begin, as in 261128-141302; names sort by it."""
+    return datetime.now(UTC).strftime("%y%m%d-%H%M%S")
 
 
 def station_log(folder: Path, station: str) -> Path:

@@ -22,14 +22,20 @@ from testbed.scenario.tcp import KINDS
 
 
 def load(path: Path, settings: Iterable[str] = (), **overrides: Any) -> Scenario:
-    """Return the scenario in `path`, changed by `key=value` settings and by `overrides` (None: not given).
+    """Return the scenario in `path`, changed by `overrides` (None: not given) and then by `key=value` settings.
 
-    Raises ScenarioError with one line: the file, the key, and the remedy.
+    Raises ScenarioError with one line: the file, the key, and the remedy; also for a setting that an override contradicts.
     """
     raw = read_mapping(path, "scenario")
+    given = {key: value for key, value in overrides.items() if value is not None}
+    raw.update(given)
     for setting in settings:
         apply_setting(raw, setting)
-    raw.update({key: value for key, value in overrides.items() if value is not None})
+    for key, value in given.items():
+        # settings of a TCP's recovery or growth make a mapping of its name
+        now = raw[key].get("profile", value) if isinstance(raw[key], dict) else raw[key]
+        if now != value:
+            raise ScenarioError(f"{key}: is given twice, {value} by its option and {now} by a setting: leave one out")
     return validate(raw, str(path), base=path.parent)
 
 

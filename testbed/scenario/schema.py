@@ -444,8 +444,18 @@ class Scenario(Part):
 
     @property
     def stem(self) -> str:
-        """The name of its runs without their start times."""
-        return f"{self.name}-{self.tier}-{self.link.scheme}-s{self.seed}"
+        """The name of its runs without their start times: scenario, tier, scheme, TCP, seed."""
+        return f"{self.name}-{self.tier}-{self.link.scheme}-{self._tcp_word}-s{self.seed}"
+
+    @property
+    def _tcp_word(self) -> str:
+        """The TCP of both hosts in the characters of folders; `-changed` stands for options of its own."""
+        words = []
+        for host in HOSTS:
+            name = self.tcp_of(host)
+            word = name.replace(":", "-") if TIERS[self.tier].kernel else user_tcp(name)
+            words.append(word if self.tcp_label(host) == name else f"{word}-changed")
+        return "-and-".join(dict.fromkeys(words))
 
     @property
     def tcps(self) -> str:

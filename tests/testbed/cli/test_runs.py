@@ -63,6 +63,15 @@ def test_list_shows_names_whole(three: Three, tmp_path: Path, capsys: Capture) -
     assert "no result" in " ".join(shown.split())
 
 
+def test_a_unique_part_names_a_run(three: Three, tmp_path: Path, capsys: Capture) -> None:
+    assert told(capsys, "show", "none", "--out", tmp_path)["run"] == three[0]
+    said = refused(capsys, "runs", "show", "sample", "--out", tmp_path)
+    assert "3 runs" in said
+    assert "give more of the name" in said
+    assert "named whole" in refused(capsys, "runs", "remove", "--yes", "none", "--out", tmp_path)
+    assert (tmp_path / three[0]).is_dir()
+
+
 def test_show_tells_origin_result_and_files(three: Three, tmp_path: Path, capsys: Capture) -> None:
     found = told(capsys, "show", tmp_path / three[1])
     assert (found["run"], found["manifest"]["seed"], found["summary"]["goodput_bps"]) == (three[1], 2, 2e6)

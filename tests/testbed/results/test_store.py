@@ -4,6 +4,7 @@ import json
 import re
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -18,8 +19,21 @@ def test_folders_are_unique_and_say_what_they_hold(tmp_path: Path) -> None:
     folders = [RunFolder.create(tmp_path / "deep" / "runs", scenario(seed=7)) for _ in range(5)]
     assert len({folder.path for folder in folders}) == 5
     for folder in folders:
-        assert re.fullmatch(r"\d{8}-\d{6}-sample-emulated-slacp-s7(-\d)?", folder.name)
+        assert re.fullmatch(r"\d{6}-\d{6}-sample-emulated-slacp-cubic-s7(-\d)?", folder.name)
         assert folder.path.parent == tmp_path / "deep" / "runs"
+
+
+@pytest.mark.parametrize(
+    ("changes", "word"),
+    [
+        ({"tier": "model", "tcp": "user:newreno"}, "newreno"),
+        ({"tcp": "user:newreno", "tcp_h2": "bbr"}, "user-newreno-and-bbr"),
+        ({"tier": "model", "tcp": {"profile": "sack", "growth": {"name": "bbr3"}}}, "sack-changed"),
+    ],
+)
+def test_folders_name_the_tcp_of_both_hosts(changes: dict[str, Any], word: str) -> None:
+    made = scenario(**changes)
+    assert made.stem == f"sample-{made.tier}-slacp-{word}-s1"
 
 
 def test_manifest_names_command_seed_and_versions(tmp_path: Path) -> None:

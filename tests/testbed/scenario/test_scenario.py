@@ -157,9 +157,12 @@ def test_set_over_a_name_keeps_the_name() -> None:
             load(LOSSY, ["channel.errors=high", f"channel.{key}=0.5"])
 
 
-def test_later_settings_and_options_win() -> None:
-    scenario = load(LOSSY, ["seed=2", "seed=3", "tier=model"], tier="emulated", seed=None)
-    assert (scenario.seed, scenario.tier) == (3, "emulated")
+def test_later_settings_win_and_a_setting_beside_its_option_is_refused() -> None:
+    scenario = load(LOSSY, ["seed=2", "seed=3", "tcp.growth=bbr3"], tier="model", tcp="reno", seed=None)
+    assert (scenario.seed, scenario.tier, scenario.tcps) == (3, "model", "reno growth.name=bbr3")
+    for settings, options in ((["tier=model"], {"tier": "vusrp"}), (["tcp.profile=sack"], {"tcp": "reno"})):
+        with pytest.raises(ScenarioError, match=r"is given twice, .* leave one out"):
+            load(LOSSY, settings, **options)
 
 
 def test_exponents_are_numbers_in_a_file_too(tmp_path: Path) -> None:
