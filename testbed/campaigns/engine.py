@@ -13,11 +13,13 @@ from contextlib import closing
 from dataclasses import dataclass
 
 from testbed.campaigns.executing import Parcel, Task, execute, execute_afar, failed, task_of, unpack
+from testbed.campaigns.file import CampaignError
 from testbed.campaigns.folder import CampaignFolder
 from testbed.campaigns.plan import Run
 from testbed.campaigns.processes import Workers, carry_out
 from testbed.campaigns.rows import Row
 from testbed.campaigns.schedule import Schedule
+from testbed.errors import is_disk_full
 from testbed.run_hooks import Progress
 from testbed.sources import SourcesError, require_unchanged
 
@@ -54,9 +56,14 @@ def run_campaign(
     """
     session = _Session(folder, retry, allow_late, show)
     try:
-        session.work(make_workers, afar)
-    finally:
-        folder.finish(session.schedule.rows(), complete=session.complete)
+        try:
+            session.work(make_workers, afar)
+        finally:
+            folder.finish(session.schedule.rows(), complete=session.complete)
+    except OSError as error:
+        if is_disk_full(error):
+            raise CampaignError(f"{folder.path}: the disk is full: make room, and the same command goes on") from None
+        raise
     return list(session.schedule.rows())
 
 
@@ -130,7 +137,7 @@ class _Session:
 def _row(task: Task, future: "Future[Row | Parcel]") -> Row:
     """Return the row of a run that workers have made; one that killed its worker has failed."""
     error = future.exception()
-    if isinstance(error, SourcesError):
+    if isinstance(error, SourcesError) or (error is not None and is_disk_full(error)):
         raise error
     if error is not None:
         return failed(task.run, error)

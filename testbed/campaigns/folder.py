@@ -37,6 +37,7 @@ from testbed.campaigns.file import CampaignError, load_campaign
 from testbed.campaigns.journal import Journal, read_journal
 from testbed.campaigns.plan import FILES, CampaignPlan, Run, make_plan, plan_from
 from testbed.campaigns.rows import CONDITIONS, Row, describe, renewed, row_of
+from testbed.results.whole_files import to_disk, write_whole
 from testbed.sources import sources
 
 PLAN, PLAN_HASH, SOURCE, INDEX = "plan.json", "plan.sha256", "campaign.yaml", "index.jsonl"
@@ -235,40 +236,14 @@ def _listed(path: Path) -> dict[str, Row]:
 
 def settle(incoming: Path, target: Path) -> None:
     """Put a complete folder in its place, by one rename; one that is there already stays. Both are on the disk then."""
-    _to_disk(*sorted(incoming.iterdir()), incoming)
+    to_disk(*sorted(incoming.iterdir()), incoming)
     try:
         incoming.rename(target)
     except OSError:
         if not target.is_dir():
             raise
         shutil.rmtree(incoming, ignore_errors=True)
-    _to_disk(target.parent)
-
-
-def _to_disk(*paths: Path) -> None:
-    """Wait until files, and the names in folders, are on the disk."""
-    opened = []
-    try:
-        for path in paths:
-            opened.append(os.open(path, os.O_RDONLY))
-            # begins to write, so that the first wait is for most of them
-            os.posix_fadvise(opened[-1], 0, 0, os.POSIX_FADV_DONTNEED)
-        for each in opened:
-            os.fsync(each)
-    finally:
-        for each in opened:
-            os.close(each)
-
-
-def write_whole(path: Path, content: bytes, *, lasting: bool = False) -> None:
-    """Write a file so that no reader ever finds a part of it; with `lasting` it is on the disk then."""
-    beside = path.with_name(f".{path.name}.{os.getpid()}")
-    beside.write_bytes(content)
-    if lasting:
-        _to_disk(beside)
-    beside.replace(path)
-    if lasting:
-        _to_disk(path.parent)
+    to_disk(target.parent)
 
 
 def _table(plan: CampaignPlan, rows: list[tuple[Run, Row]]) -> str:

@@ -7,6 +7,7 @@ Rules kept
 - One process writes at a time.
 """
 
+import errno
 import fcntl
 import json
 import os
@@ -38,7 +39,7 @@ class Journal(Closing):
         """Add a line."""
         line = (json.dumps(row, separators=(",", ":")) + "\n").encode()
         if os.write(self._file, line) < len(line):
-            raise OSError("the disk is full")
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
         os.fsync(self._file)
 
     @override

@@ -13,7 +13,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from testbed.campaigns.engine import Status
-from testbed.campaigns.folder import PROGRESS, write_whole
+from testbed.campaigns.folder import PROGRESS
+from testbed.results.whole_files import write_whole
 
 #: seconds between two files
 INTERVAL_S = 1.0

@@ -18,6 +18,7 @@ from collections.abc import Sequence
 import click
 
 from common.registry import Registry
+from testbed.errors import is_disk_full
 from testbed.paths import root
 
 #: Exception classes whose message is a line for people, by full name: named, not imported, to keep starts
@@ -57,6 +58,10 @@ def main(args: Sequence[str] | None = None) -> int:
         _complain(_click_message(error))
         return 2
     except Exception as error:
+        if is_disk_full(error):
+            place = f" at {error.filename}" if getattr(error, "filename", None) else ""
+            _complain(f"the disk is full{place}: make room, or write to another disk (--out), and start again")
+            return 2
         if _is_known(error):
             for note in getattr(error, "__notes__", ()):
                 click.echo(f"warning: {note}", err=True)

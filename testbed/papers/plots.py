@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from testbed.papers.results import Quartiles
 from testbed.results.show import COLOURS, pyplot
+from testbed.results.whole_files import write_figure
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -30,7 +31,7 @@ def subplots(rows: int = 1, columns: int = 1, *, grid: str = "both", **options: 
 
 def save(figure: "Figure", target: Path) -> Path:
     """Write a figure that is complete, and return its file."""
-    figure.savefig(target, dpi=130)
+    write_figure(figure, target)
     pyplot().close(figure)
     return target
 

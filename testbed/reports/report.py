@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from testbed.campaigns.file import CampaignError, Reference
-from testbed.campaigns.folder import PLAN, RUNS, write_whole
+from testbed.campaigns.folder import PLAN, RUNS
 from testbed.campaigns.plan import Point
 from testbed.reports import agreement, felt
 from testbed.reports.document import Block, Code, Heading, Paragraph, Picture, Table, markdown, page
@@ -13,6 +13,7 @@ from testbed.reports.figures import figures
 from testbed.reports.footnotes import counted, marked, notes
 from testbed.reports.numbers import SIGNIFICANT, Campaigned, Tested, difference, family, judge
 from testbed.results.statistics import METHODS, Interval, NoInterval, Paired, Sample, least_n
+from testbed.results.whole_files import write_whole
 
 FIGURES = "figures"
 

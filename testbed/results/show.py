@@ -28,6 +28,7 @@ from testbed.results.metrics import metric
 from testbed.results.rates import RecentRate
 from testbed.results.store import radio_warnings
 from testbed.results.summary import Summary
+from testbed.results.whole_files import write_figure
 from testbed.run_hooks import Progress as RunProgress
 from testbed.run_hooks import Show
 from testbed.scenario.schema import ErrorsPart, Scenario
@@ -347,7 +348,7 @@ def plot(folders: Sequence[tuple[str, Path]], target: Path, title: str) -> None:
     styles = [losses.plot([], [], color="gray", linestyle=style)[0] for _, style, _ in _LOSSES]
     losses.legend(styles, [meaning for _, _, meaning in _LOSSES], frameon=False, loc="upper left", fontsize=9)
     figure.suptitle(textwrap.fill(title, 100), fontweight="bold", fontsize=11)
-    figure.savefig(target, dpi=130)
+    write_figure(figure, target)
     plt.close(figure)
 
 

@@ -25,6 +25,7 @@ import yaml
 from common.compiled import state
 from testbed.errors import FadelabError
 from testbed.results.summary import Summary
+from testbed.results.whole_files import write_whole
 from testbed.scenario.schema import Scenario
 from testbed.sources import sources
 from testbed.tiers import TIERS
@@ -110,7 +111,7 @@ class RunFolder:
         self._write("summary.json", summary.plain())
 
     def _write(self, name: str, values: dict[str, Any]) -> None:
-        (self.path / name).write_text(json.dumps(values, indent=2) + "\n")
+        write_whole(self.path / name, (json.dumps(values, indent=2) + "\n").encode())
 
 
 def start_stamp() -> str:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from testbed.results.show import COLOURS, pyplot
 from testbed.results.summary import Summary
+from testbed.results.whole_files import write_figure
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -33,5 +34,5 @@ def plot_transfers(summary: Summary, target: Path) -> None:
     axis.set(xlabel="time of a transfer (s)", ylabel="share of transfers", xlim=(0, None), ylim=(0, 1))
     axis.grid(alpha=0.3)
     axis.legend(frameon=False)
-    figure.savefig(target, dpi=130)
+    write_figure(figure, target)
     plt.close(figure)

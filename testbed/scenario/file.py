@@ -24,7 +24,7 @@ from testbed.scenario.tcp import KINDS
 def load(path: Path, settings: Iterable[str] = (), **overrides: Any) -> Scenario:
     """Return the scenario in `path`, changed by `overrides` (None: not given) and then by `key=value` settings.
 
-    Raises ScenarioError with one line: the file, the key, and the remedy; also for a setting that an override contradicts.
+    Raises ScenarioError with one line: the file, the key, and the remedy. A setting must not contradict an override.
     """
     raw = read_mapping(path, "scenario")
     given = {key: value for key, value in overrides.items() if value is not None}

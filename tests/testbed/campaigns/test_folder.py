@@ -1,5 +1,6 @@
 """The folder of a campaign: its index, and what a killed process may leave."""
 
+import errno
 import json
 import os
 import time
@@ -10,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 from testbed.campaigns.engine import run_campaign
 from testbed.campaigns.executing import Parcel, execute, failed, task_of, unpack
@@ -18,8 +20,10 @@ from testbed.campaigns.folder import FAILED, RUNS, open_plan, read_rows, settle
 from testbed.campaigns.journal import Journal, read_journal
 from testbed.campaigns.processes import Workers
 from testbed.campaigns.rows import CONDITIONS, Row
+from testbed.cli import app
+from testbed.results.store import RunFolder
 from testbed.sources import SourcesError, sources
-from tests.harness.campaigns import InProcess, campaign_file, done, edited_sources, opened, plan
+from tests.harness.campaigns import InProcess, campaign_file, done, edited_sources, opened, plan, raw_campaign
 
 
 def no_workers() -> Workers:
@@ -123,6 +127,29 @@ def test_run_is_on_the_disk_before_its_name_and_its_name_before_its_line(
     before = [f"fsync {made / name}" for name in files]
     assert calls == [*before, f"fsync {made}", f"rename {made}", "fsync out/runs", "fsync out/index.jsonl"]
     assert f'"run":"{run.name}"'.encode() in left
+
+
+def test_full_disk_ends_a_campaign_in_a_line_and_fails_no_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def full(_folder: RunFolder, _summary: object) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    file = campaign_file(tmp_path)
+    scenario = tmp_path / "scenario.yaml"
+    scenario.write_text(yaml.safe_dump(raw_campaign()["scenario"]))
+    with monkeypatch.context() as patched, opened(tmp_path / "out", file) as folder:
+        patched.setattr(RunFolder, "finish", full)
+        with pytest.raises(CampaignError, match="out: the disk is full: make room, and the same command goes on"):
+            run_campaign(folder, InProcess)
+        assert app.main(["run", str(scenario), "--out", str(tmp_path / "runs")]) == 2
+        assert capsys.readouterr() == (
+            "",
+            "fadelab: the disk is full: make room, or write to another disk (--out), and start again\n",
+        )
+    with opened(tmp_path / "out", file) as folder:
+        assert folder.known(retry=False) == {}
+        assert [row.status for _, row in run_campaign(folder, InProcess)] == ["done"] * 6
 
 
 def test_plan_is_on_the_disk_before_the_folder_is_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
