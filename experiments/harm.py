@@ -11,11 +11,13 @@ Virtual time (tier `model`), the paths and flows of `experiments/transports`, se
 """
 
 import argparse
+import sys
 from collections.abc import Iterator, Sequence
 from statistics import median
 from typing import Final
 
 from experiments.transports import Bottleneck, run
+from testbed.cli.app import status_of
 from testbed.papers.report import table
 
 INCUMBENT: Final = "modern"
@@ -86,4 +88,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(status_of(main))

@@ -6,11 +6,13 @@ Computed, not simulated; on one core it takes ten seconds.
 """
 
 import argparse
+import sys
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Final
 
 from experiments.adaptive.bound import Link, bound, one_coded_round, rounds_within
+from testbed.cli.app import status_of
 from testbed.papers.plots import COLOURS, save, subplots, title
 from testbed.papers.report import table
 
@@ -204,4 +206,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(status_of(main))

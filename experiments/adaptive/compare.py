@@ -15,6 +15,7 @@ Rules kept
 
 import argparse
 import json
+import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -30,6 +31,7 @@ from experiments.slacp.parameters import ONE_MB
 from linklayer.schemes import SCHEMES
 from testbed.campaigns.journal import Journal, read_journal
 from testbed.campaigns.processes import call_all
+from testbed.cli.app import status_of
 from testbed.model.link_network import LinkNetwork
 from testbed.model.model_run import Simulation
 from testbed.model.traffic import Traffic
@@ -316,4 +318,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(status_of(main))

@@ -6,6 +6,7 @@ Seeds are 0 and up. Frames are lost independently, or in the bad state of a Gilb
 """
 
 import argparse
+import sys
 from collections.abc import Callable, Iterator
 from math import sqrt
 from random import Random
@@ -13,6 +14,7 @@ from statistics import mean
 from typing import Final
 
 from linklayer.adaptive.estimator import LossEstimator
+from testbed.cli.app import status_of
 from testbed.papers.report import table
 
 LOSSES: Final = (0.01, 0.1, 0.5)
@@ -139,4 +141,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(status_of(main))

@@ -17,6 +17,7 @@ Rules kept
 
 import argparse
 import math
+import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -28,6 +29,7 @@ from experiments.adaptive.__main__ import BUDGETS, GROUP
 from experiments.adaptive.bound import Link, bound, rounds_within
 from testbed.campaigns.journal import Journal, read_journal
 from testbed.campaigns.processes import call_all
+from testbed.cli.app import status_of
 from testbed.model.model_run import Begun, Simulation
 from testbed.model.watch import Watch
 from testbed.papers.plots import COLOURS, save, subplots, title
@@ -345,4 +347,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(status_of(main))

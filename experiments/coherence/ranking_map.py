@@ -9,6 +9,7 @@ Rules kept
 
 import argparse
 import csv
+import sys
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from statistics import median
@@ -17,6 +18,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from experiments.coherence import clues, parameters
 from experiments.coherence.cells import SCHEME_WORDS
 from experiments.coherence.search import Lab
+from testbed.cli.app import status_of
 from testbed.papers.plots import save, subplots, title
 
 if TYPE_CHECKING:
@@ -148,4 +150,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(status_of(main))

@@ -18,6 +18,7 @@ import argparse
 import csv
 import math
 import random
+import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -28,6 +29,7 @@ from experiments.coherence import clues, parameters
 from experiments.coherence.cells import SCHEME_WORDS
 from experiments.coherence.jobs import Transfer
 from experiments.coherence.radio_path_runs import PathCase, PathSettings
+from testbed.cli.app import status_of
 from testbed.papers.results import Sample
 
 #: all that may be used here
@@ -312,4 +314,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(status_of(main))

@@ -7,6 +7,7 @@ without one of its improvements, and the paper's beside it. Means over the seeds
 """
 
 import argparse
+import sys
 from collections.abc import Iterator, Mapping, Sequence
 from statistics import fmean
 from typing import Any, Final, NamedTuple
@@ -14,6 +15,7 @@ from typing import Any, Final, NamedTuple
 from common.units import SECOND
 from experiments.lt_tcp import jobs
 from experiments.lt_tcp.cells import OURS
+from testbed.cli.app import status_of
 from testbed.papers.report import table
 
 
@@ -116,4 +118,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(status_of(main))

@@ -6,12 +6,14 @@ Virtual time, seeds 1 to N; interpreted, a seed takes about two minutes.
 """
 
 import argparse
+import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from statistics import median
 from typing import Final
 
 from experiments.transports import Bottleneck, FlowResult, Result, run
+from testbed.cli.app import status_of
 from testbed.papers.report import table
 
 
@@ -105,4 +107,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(status_of(main))

@@ -32,7 +32,7 @@ class TcpInfo:
     bytes_sent: int = 0
     #: sent, and neither acknowledged nor held for lost, headers included; None: not told
     in_flight_bytes: int | None = None
-    #: what its window growth was in place of itself, in one line; None: itself, or the kernel's
+    #: what our own TCP was in place of itself, in one line; None: itself, or the kernel's
     fallback: str | None = None
 
 

@@ -154,8 +154,10 @@ class Endpoint:
 
     @property
     def fallback(self) -> str | None:
-        """What its window growth was in place of itself, in one line; None: itself, or not established."""
-        return self._sender.growth.fallback
+        """What it was in place of its configuration, as the peer has not agreed, in one line; None: itself, or not
+        established.
+        """
+        return self._sender.fallback
 
     @property
     def erasure_rate(self) -> float | None:

@@ -57,6 +57,7 @@ class Sender(SendState):
         "_wl2",
         "ecn",
         "failed",
+        "fallback",
         "frto",
         "paced_at",
         "pacer",
@@ -101,6 +102,8 @@ class Sender(SendState):
         self.paced_at: int | None = None
         #: the peer has not answered `data_retries` retransmissions
         self.failed = False
+        #: what it is in place of its configuration, as the peer has not agreed; None: itself, or not open
+        self.fallback: str | None = None
 
     def open(self, ssthresh: int | None, lost_syns: int, now: int, fec: bool = False) -> None:
         """Begin to send: the handshake is complete, and its options are set; `fec`: the peer understands FEC."""
@@ -116,11 +119,23 @@ class Sender(SendState):
         if GROWTHS[config.growth.name].samples:
             self.delivery = DeliveryRate(self)
         self.growth.start(cwnd, INFINITE if ssthresh is None else max(ssthresh, 2 * smss))
-        self.recovery = RECOVERIES[config.recovery.name].make(self, config.recovery.options)
+        plugin = RECOVERIES[config.recovery.name]
+        self.recovery = plugin.make(self, config.recovery.options)
         self.frto = Frto(self) if self.loss.frto else None
+        self.fallback = self._fallback(plugin.asks_for == "sack", fec)
         self._sent_at = now
         if careful and self.rto.srtt_ns is None:
             self.rto.restart(max(config.timers.initial_rto_ns, _RTO_AFTER_SYN_LOSS_NS))
+
+    def _fallback(self, asked_for_sack: bool, fec: bool) -> str | None:
+        words = []
+        if asked_for_sack and not self.sack:
+            words.append(f"loss recovery {self._config.recovery.name} was NewReno, as SACK was not agreed")
+        if (self._config.lt.proactive_fec or self._config.lt.reactive_fec) and not fec:
+            words.append("LT-TCP was without FEC, as its option was not agreed")
+        if self.growth.fallback is not None:
+            words.append(self.growth.fallback)
+        return "; ".join(words) or None
 
     # -- acknowledgements ------------------------------------------------------------------------------------
 

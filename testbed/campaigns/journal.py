@@ -18,18 +18,28 @@ from typing import Any
 from typing_extensions import override
 
 from common.closing import Closing
+from testbed.errors import FadelabError, is_disk_full
+
+
+class JournalError(FadelabError):
+    """The file is in use, or cannot be opened; one line."""
 
 
 class Journal(Closing):
-    """The file, open for writing. Raises OSError: BlockingIOError while another process has it open."""
+    """The file, open for writing. Raises JournalError where it cannot be, or another process has it open."""
 
     def __init__(self, path: Path) -> None:
-        self._file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o644)
+        try:
+            self._file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o644)
+        except OSError as error:
+            if is_disk_full(error):
+                raise
+            raise JournalError(f"{path}: cannot be written: {error.strerror}") from None
         try:
             fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
             os.close(self._file)
-            raise
+            raise JournalError(f"{path}: another process writes there: wait for its end") from None
         size = os.fstat(self._file).st_size
         text = os.pread(self._file, size, 0)
         if not text.endswith(b"\n"):
@@ -48,11 +58,16 @@ class Journal(Closing):
 
 
 def read_journal(path: Path) -> list[dict[str, Any]]:
-    """Return the whole lines of a journal, in order; none without the file. A line that is no object is left out."""
+    """Return the whole lines of a journal, in order; none without the file. A line that is no object is left out.
+
+    Raises JournalError.
+    """
     try:
         text = path.read_bytes()
     except FileNotFoundError:
         return []
+    except OSError as error:
+        raise JournalError(f"{path}: cannot be read: {error.strerror}") from None
     rows = []
     for line in text[: text.rfind(b"\n") + 1].splitlines():
         try:

@@ -13,7 +13,7 @@ Rules kept:
 
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import click
 
@@ -44,8 +44,14 @@ INTERRUPTED = 130
 
 def main(args: Sequence[str] | None = None) -> int:
     """Run the command line and return its exit status; never raises for an error of the command's."""
+    given = None if args is None else list(args)
+    return status_of(lambda: cli.main(args=given, prog_name="fadelab", standalone_mode=False))
+
+
+def status_of(command: Callable[[], object]) -> int:
+    """Run a command, or a program beside the command line, and return its exit status; errors become a line."""
     try:
-        status = cli.main(args=None if args is None else list(args), prog_name="fadelab", standalone_mode=False)
+        status = command()
     except click.Abort as error:
         # click turns Ctrl-C into Abort; the rest is a question answered with end-of-file.
         interrupted = error.__cause__ is None or isinstance(error.__cause__, KeyboardInterrupt)

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing_extensions import override
 
 from common.closing import Closing
-from testbed.campaigns.journal import Journal, read_journal
+from testbed.campaigns.journal import Journal, JournalError, read_journal
 from testbed.papers.question import Question
 from testbed.papers.results import PaperError, Sample
 from testbed.sources import require_unchanged
@@ -43,7 +43,7 @@ class SampleStore(Closing):
         self.processor_s: float = sum(row["processor_s"] for row in known)
         try:
             self._journal = Journal(self._path)
-        except BlockingIOError:
+        except JournalError:
             raise PaperError(f"{self._path}: another command computes there: wait for its end") from None
         if not rows:
             self._journal.append(asked)

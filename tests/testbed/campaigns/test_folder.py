@@ -17,7 +17,7 @@ from testbed.campaigns.engine import run_campaign
 from testbed.campaigns.executing import Parcel, execute, failed, task_of, unpack
 from testbed.campaigns.file import CampaignError
 from testbed.campaigns.folder import FAILED, RUNS, open_plan, read_rows, settle
-from testbed.campaigns.journal import Journal, read_journal
+from testbed.campaigns.journal import Journal, JournalError, read_journal
 from testbed.campaigns.processes import Workers
 from testbed.campaigns.rows import CONDITIONS, Row
 from testbed.cli import app
@@ -41,6 +41,16 @@ def test_line_that_a_killed_process_has_not_finished_is_cut_off(cut: int, tmp_pa
     with Journal(path) as journal:
         journal.append({"run": "c"})
     assert read_journal(path) == [{"run": "a"}, {"run": "c"}]
+
+
+def test_journal_in_use_or_out_of_reach_is_a_line(tmp_path: Path) -> None:
+    path = tmp_path / "index.jsonl"
+    with Journal(path), pytest.raises(JournalError, match="another process writes there: wait for its end"):
+        Journal(path)
+    Journal(path).close()
+    for call in (Journal, read_journal):
+        with pytest.raises(JournalError, match="Is a directory"):
+            call(tmp_path)
 
 
 def test_lines_that_are_no_objects_are_left_out(tmp_path: Path) -> None:

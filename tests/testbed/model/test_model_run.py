@@ -219,18 +219,30 @@ def test_segments_have_timestamps_where_both_hosts_speak_them(h2: str | None, nb
     assert min(1460 - length for _, length, _ in log.sent_segments if length > 1400) == nbytes
 
 
+NO_SACK = "was NewReno, as SACK was not agreed"
+NO_ACCECN = "prague was Reno, as accurate ECN was not agreed"
+
+
 @pytest.mark.parametrize(
-    ("tcp", "h2", "is_reno"),
-    [("prague", None, False), ("prague", "sack", True), ("sack", "prague", False), ("sack-prague", None, True)],
+    ("tcp", "h2", "said"),
+    [
+        ("prague", None, None),
+        ("prague", "sack", NO_ACCECN),
+        ("sack", "prague", None),
+        ("sack-prague", None, NO_ACCECN),
+        ("sack", "newreno", f"loss recovery sack {NO_SACK}"),
+        ("newreno", "sack", None),
+        ("prague", "newreno", f"loss recovery rack {NO_SACK}; {NO_ACCECN}"),
+        ("lt-tcp", "sack", "LT-TCP was without FEC, as its option was not agreed"),
+    ],
 )
-def test_reno_in_place_of_prague_is_in_the_result_and_a_warning(
-    tcp: str, h2: str | None, is_reno: bool, tmp_path: Path
+def test_what_tcp_was_in_place_of_itself_is_in_the_result_and_a_warning(
+    tcp: str, h2: str | None, said: str | None, tmp_path: Path
 ) -> None:
     summary, folder = kept(model(tcp=tcp, tcp_h2=h2), tmp_path)
     [stored] = json.loads((folder / "summary.json").read_text())["flows"]
-    said = "prague was Reno, as accurate ECN was not agreed"
-    assert stored.get("fallback") == summary.flows[0].fallback == (said if is_reno else None)
-    assert warnings([summary]) == [f"{summary.run}: flow {stored['flow']}: {said}"] * is_reno
+    assert stored.get("fallback") == summary.flows[0].fallback == said
+    assert warnings([summary]) == ([] if said is None else [f"{summary.run}: flow {stored['flow']}: {said}"])
 
 
 def test_what_is_under_way_fits_the_receive_buffer() -> None:
