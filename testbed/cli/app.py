@@ -65,7 +65,7 @@ def status_of(command: Callable[[], object]) -> int:
         return 2
     except Exception as error:
         if is_disk_full(error):
-            place = f" at {error.filename}" if getattr(error, "filename", None) else ""
+            place = f" at {error.filename}" if error.filename else ""
             _complain(f"the disk is full{place}: make room, or write to another disk (--out), and start again")
             return 2
         if _is_known(error):

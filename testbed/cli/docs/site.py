@@ -1,6 +1,7 @@
 """Builds the site with MkDocs and its theme Material, and shows it."""
 
 import logging
+import shutil
 import tempfile
 from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
@@ -13,6 +14,10 @@ from testbed.paths import root
 
 #: a file that every site has
 _MARK = "sitemap.xml"
+#: makes the search work on pages that are opened from the disk. Its name on the site: the plugin `offline` takes a script
+#: with this word for its own, and would else name one in the network
+_FROM_DISK = Path(__file__).parent / "search_from_disk.js"
+_SHIM = "assets/iframe-worker.js"
 _THEME: dict[str, Any] = {
     "name": "material",
     # the system's own: others would come from the network
@@ -46,6 +51,8 @@ def build(target: Path) -> int:
     with tempfile.TemporaryDirectory(prefix="fadelab-docs-") as place, _Warnings() as warnings:
         pages_folder = Path(place) / "pages"
         pages = stage(checkout, pages_folder)
+        (pages_folder / _SHIM).parent.mkdir(exist_ok=True)
+        shutil.copyfile(_FROM_DISK, pages_folder / _SHIM)
         config_file = Path(place) / "mkdocs.yml"
         config_file.write_text("site_name: fadelab\n")
         try:
@@ -117,11 +124,11 @@ def _options(checkout: Path, pages: list[str]) -> dict[str, Any]:
     return {
         "site_description": "A hardware-in-the-loop wireless testbed for TCP over lossy links",
         "strict": True,
-        # pages that open from the disk, too
+        # pages that open from the disk, and search there, too
         "use_directory_urls": False,
         "theme": _THEME,
-        "plugins": ["material/search"],
-        "extra": {"generator": False},
+        "plugins": ["material/search", "material/offline"],
+        "extra": {"generator": False, "polyfills": [_SHIM]},
         "nav": navigation(checkout / "docs" / "nav.yml", pages),
         "validation": {
             "nav": {"omitted_files": "warn", "not_found": "warn", "absolute_links": "warn"},

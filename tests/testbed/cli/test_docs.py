@@ -69,7 +69,7 @@ def test_nothing_is_loaded_from_elsewhere(built: Path) -> None:
 
 @pytest.mark.slow
 @pytest.mark.patient
-def test_a_reader_finds_a_page_by_search(url: str) -> None:
+def test_a_reader_finds_a_page_by_search_served_and_from_the_disk(url: str, built: Path) -> None:
     asked: list[str] = []
     failures: list[str] = []
     with sync_playwright() as playwright:
@@ -77,20 +77,21 @@ def test_a_reader_finds_a_page_by_search(url: str) -> None:
         page = browser.new_page()
         page.on("request", lambda request: asked.append(request.url))
         page.on("pageerror", lambda error: failures.append(str(error)))
-        page.goto(url)
-        expect(page.get_by_role("heading", name="fadelab")).to_be_visible()
-        # by keys, which the search listens to, and not by `fill`, which has none
-        page.get_by_role("textbox", name="Search").press_sequentially("attenuation")
-        page.locator(".md-search-result__link", has_text="Hardware guide").first.click()
-        expect(page).to_have_url(re.compile(r"/docs/hardware\.html"))
-        expect(page.get_by_role("heading", name="Cabling")).to_be_visible()
+        for place in (url, f"{built.as_uri()}/"):
+            page.goto(f"{place}index.html")
+            expect(page.get_by_role("heading", name="fadelab")).to_be_visible()
+            # by keys, which the search listens to, and not by `fill`, which has none
+            page.get_by_role("textbox", name="Search").press_sequentially("attenuation")
+            page.locator(".md-search-result__link", has_text="Hardware guide").first.click()
+            expect(page).to_have_url(re.compile(rf"{re.escape(place)}docs/hardware\.html"))
+            expect(page.get_by_role("heading", name="Cabling")).to_be_visible()
         page.goto(f"{url}docs/architecture.html")
         picture = page.locator('img[src$="architecture.svg"]')
         expect(picture).to_be_visible()
         assert picture.evaluate("image => image.naturalWidth") > 0
         browser.close()
     assert failures == []
-    assert [address for address in asked if not address.startswith((url, "data:"))] == []
+    assert [address for address in asked if not address.startswith((url, built.as_uri(), "data:"))] == []
 
 
 @pytest.mark.slow
