@@ -14,8 +14,8 @@ from testbed.paths import root
 
 #: a file that every site has
 _MARK = "sitemap.xml"
-#: makes the search work on pages that are opened from the disk. Its name on the site: the plugin `offline` takes a script
-#: with this word for its own, and would else name one in the network
+#: makes the search work on pages that are opened from the disk. Its name on the site has the word by which the plugin
+#: `offline` knows such a script; without one it would name one in the network
 _FROM_DISK = Path(__file__).parent / "search_from_disk.js"
 _SHIM = "assets/iframe-worker.js"
 _THEME: dict[str, Any] = {
