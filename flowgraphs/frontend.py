@@ -76,29 +76,34 @@ class FrontEndOptions:
 
     #: rate of the clock that the sample rates divide; none: the device's default or choice
     master_clock_hz: Positive | None = None
-    #: source of the 10 MHz reference, as `internal`, `external` or `gpsdo`; the radio must lock to it
+    #: source of the 10 MHz reference, as `internal`, `external` or `gpsdo`; the radio must lock to it;
+    #: None: the device's default
     clock_source: str | None = None
-    #: source of the second's pulse
+    #: source of the second's pulse; None: the device's default
     time_source: str | None = None
     channel: int = 0
-    #: subdevice specifications, as `A:0`
+    #: subdevice specifications, as `A:0`; None: the device's default
     tx_subdevice: str | None = None
+    #: None: the device's default
     rx_subdevice: str | None = None
-    #: antenna ports
+    #: antenna ports; None: the device's default
     tx_antenna: str | None = None
+    #: None: the device's default
     rx_antenna: str | None = None
     #: distance of the analog oscillators above the carriers, which puts their leakage outside the band
     lo_offset_hz: float = 0.0
-    #: analog filters
+    #: analog filters; None: the device's default
     bandwidth_hz: Positive | None = None
     #: UHD's arguments of both streams, as `spp=200`
     stream_args: str = ""
-    #: silence before and after each burst, part of its airtime, while switches and amplifiers settle and filters end;
-    #: none: 0 with a virtual device without a profile, else 10 µs, and 32 samples more after it
+    #: silence before each burst, part of its airtime, while switches and amplifiers settle; None: 10 µs, and 0 with a
+    #: virtual device without a profile
     head_us: Annotated[float, Ge(0), Le(1000)] | None = None
+    #: silence after each burst, while filters end; None: the same, and 32 samples more on a device with flaws
     tail_us: Annotated[float, Ge(0), Le(1000)] | None = None
     #: whether cables and attenuators join the radios; else a real one transmits in the bands of `region` only
     cabled: bool = False
+    #: whose bands a real transmitter keeps to; None: it transmits only if `cabled`
     region: Annotated[str, OneOf(tuple(BANDS_HZ))] | None = None
 
 

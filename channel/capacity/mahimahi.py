@@ -137,7 +137,7 @@ class Opportunities(Capacity):
 class MahimahiOptions:
     """A packet-delivery trace; a relative `path` starts at the scenario's folder."""
 
-    #: None is refused when the scenario is read: there is no default trace
+    #: a packet-delivery trace of mahimahi; None: is refused, since there is no default trace
     path: Path | None = None
     #: each interval's opportunities are served evenly
     interval_ms: Milliseconds = 10

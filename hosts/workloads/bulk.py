@@ -40,8 +40,9 @@ class Bulk(StreamWorkload):
 
     flow: str = "bulk"
     port: Port = 5001
-    #: payload octets of each flow
+    #: payload octets of each flow; None: the duration is the limit
     bytes: Bytes | None = None
+    #: None: the size is the limit
     duration_s: Positive | None = None
     flows: Annotated[int, Ge(1), Le(1000)] = 1
     drain_s: NotNegative = 5.0

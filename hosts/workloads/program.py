@@ -32,7 +32,7 @@ class ProgramTraffic(Workload):
     #: a file of hosts/workloads/programs/
     tool: str
     duration_s: Positive = 10.0
-    #: for tools that transfer a size, in place of the duration
+    #: for tools that transfer a size, in place of the duration; None: the duration is the limit
     bytes: Bytes | None = None
     #: further words of the client's command line
     arguments: str = ""

@@ -54,6 +54,7 @@ class DropTail(Queue):
 class DropTailOptions:
     """A limit in packets beside that in octets, which `ip_queue_bytes` is."""
 
+    #: most packets that wait; None: as many as fit the limit in octets
     limit_packets: Count | None = None
 
 

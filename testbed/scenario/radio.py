@@ -32,11 +32,14 @@ class RadioOptions(FrontEndPart):
     #: carrier per direction (FDD), or the same for both with `access`
     up_hz: Positive = 2.46e9
     down_hz: Positive = 2.41e9
-    #: how the stations share one carrier: `lbt` (listen before talk) stands for a mapping of its defaults
+    #: how the stations share one carrier: `lbt` (listen before talk) stands for a mapping of its defaults;
+    #: None: each direction has its own carrier
     access: Annotated[AccessPart | None, BeforeValidator(lambda raw: {} if raw == "lbt" else raw)] = None
+    #: None: the middle of the device's range
     tx_gain_db: NotNegative | None = None
     rx_gain_db: NotNegative | Literal["auto"] = "auto"
-    #: UHD device arguments of ST's and of BAS's radio, for tier usrp
+    #: UHD device arguments of ST's and of BAS's radio, for tier usrp, which needs them;
+    #: None: virtual devices, on tier vusrp
     devices: tuple[str, str] | None = None
     #: choose each frame's mode by the SNR and the losses at the far end; channel.rate_bps is then the most
     modes: Annotated[Literal["off", "auto"], BeforeValidator(lambda raw: "off" if raw is False else raw)] = "off"

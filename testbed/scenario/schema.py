@@ -168,7 +168,7 @@ class ExcessDelayOptions(Part):
 
     probability: Probability
     hold_ms: Milliseconds
-    #: octets of frames that have left and not arrived, at most; then the transmitter waits
+    #: octets of frames that have left and not arrived, at most; then the transmitter waits; None: no limit
     buffer_bytes: Bytes | None = None
 
 
@@ -178,11 +178,11 @@ class FadingOptions(Part):
     #: a published profile or one of ours (channel/delay_profiles.py)
     profile: str = "flat"
     doppler_hz: NotNegative = 0.0
-    #: for the TDL profiles, whose published delays are multiples of the delay spread
+    #: for the TDL profiles, which need it: their published delays are its multiples; None: for other profiles
     delay_spread_ns: Positive | None = None
-    #: for profile rician: power of the line of sight over the scattered power
+    #: for profile rician, which needs it: power of the line of sight over the scattered power; None: for other profiles
     k_db: float | None = None
-    #: in place of a profile: recorded gains or taps; a relative path starts at the scenario's folder
+    #: in place of a profile: recorded gains or taps; a relative path starts at the scenario's folder; None: the profile
     series: Path | None = None
 
     @model_validator(mode="after")
@@ -204,17 +204,18 @@ class Direction(Part):
 
     rate_bps: Annotated[int, Field(gt=0)]
     delay_ms: NotNegative
-    #: with flow control; default: two frames or 4 ms of the rate, whichever is more
+    #: with flow control; None: two frames or 4 ms of the rate, whichever is more
     mac_buffer_bytes: Bytes | None = None
-    #: without flow control, where this is the only queue; default: the IP queue and the MAC buffer together
+    #: without flow control, where this is the only queue; None: the IP queue and the MAC buffer together
     bare_buffer_bytes: Bytes | None = None
     framing: Literal["raw", "aal5", "aal5-llc"] = "raw"
     assignment: Annotated[AssignmentPart, _ASSIGNMENT] = _ASSIGNMENT.part("cra")
     errors: Annotated[ErrorsPart, _ERRORS] = error_part("none")
+    #: a hold of some frames (SLOWLINK); None: no such hold
     excess_delay: ExcessDelayOptions | None = None
     #: virtual radios: mean SNR per sample over the whole sampled band, at the receiver
     snr_db: Annotated[float, Field(ge=-30, le=60)] = DEFAULT_SNR_DB
-    #: `eva` stands for `{profile: eva}`
+    #: `eva` stands for `{profile: eva}`; None: no fading
     fading: Annotated[
         FadingOptions | None, BeforeValidator(lambda raw: {"profile": raw} if isinstance(raw, str) else raw)
     ] = None
@@ -230,7 +231,8 @@ class Direction(Part):
 class Channel(Direction):
     """The medium: the values that both directions share, and `up` (ST to BAS) and `down` where they differ."""
 
-    #: short for errors: {model: bernoulli, per: ...}; goes before a `per` given there, and before model none
+    #: short for errors: {model: bernoulli, per: ...}; goes before a `per` given there, and before model none;
+    #: None: errors alone
     per: Probability | None = None
     up: dict[str, Any] = Field(default_factory=dict)
     down: dict[str, Any] = Field(default_factory=dict)

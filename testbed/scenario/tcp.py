@@ -31,8 +31,9 @@ class TcpPart(Part):
     """One of our own TCPs with another loss recovery or window growth, or other options of its own."""
 
     profile: str
-    #: options left out are the profile's, where it has them
+    #: loss recovery; options left out are the profile's, where it has them; None: the profile's
     recovery: Annotated[SeamPart, Choice(RECOVERIES.values(), "name", SeamPart)] | None = None
+    #: window growth, likewise; None: the profile's
     growth: Annotated[SeamPart, Choice(GROWTHS.values(), "name", SeamPart)] | None = None
 
     @model_validator(mode="before")

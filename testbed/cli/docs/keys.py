@@ -23,6 +23,7 @@ from common.options import InOrder, Matches, OneOf
 from testbed.paths import root
 
 _BASES = {bool: "true or false", int: "whole number", float: "number", str: "text", Path: "path", dict: "mapping"}
+_NONE = re.compile(r"\b[Nn]one:")
 _BOTH_ENDS = re.compile(r"(\S+) or more, (\S+) or less")
 
 
@@ -62,7 +63,7 @@ def keys_of_dataclass(options: type[Any]) -> Iterator[tuple[str, str, str, str]]
 
 def _default(value: Any) -> str:
     if value is None:
-        return "none"
+        return "`null`"
     if isinstance(value, BaseModel):
         tag = next((getattr(value, name) for name in ("model", "kind", "phy") if hasattr(value, name)), None)
         return "its defaults" if tag is None else f"`{tag}`"
@@ -157,4 +158,5 @@ def _comment_above(lines: list[str], index: int) -> str:
     while index > 0 and lines[index - 1].lstrip().startswith("#:"):
         index -= 1
         words.insert(0, lines[index].lstrip().removeprefix("#:").strip())
-    return " ".join(words)
+    # in a scenario None is null
+    return _NONE.sub("`null`:", " ".join(words))

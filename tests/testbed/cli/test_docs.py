@@ -183,6 +183,12 @@ def test_the_reference_tells_defaults_ranges_and_meanings(text: str) -> None:
     assert "| `channel` | mapping | required |  |" in lines
 
 
+def test_each_null_of_the_reference_has_a_meaning(text: str) -> None:
+    nulls = [line for line in text.splitlines() if "| `null` |" in line]
+    assert len(nulls) > 30
+    assert [line for line in nulls if "`null`: " not in line] == []
+
+
 def test_documents_and_boards_have_plugins_as_they_are_declared() -> None:
     """A plugin is one file, so it may be missing there yet."""
     for path, text in tables.generated(ROOT, only_present=True).items():
