@@ -2,7 +2,7 @@
 
     .venv/bin/python -m benchmarks.fuzz [--inputs N] [--seed N] [--only WORD] [--json]
 
-`tests/harness/attack.py` has the doors, their rules, and the valid flows that must not feel the attack. The inputs are
+`tests/harness/attack/` has the doors, their rules, and the valid flows that must not feel the attack. The inputs are
 shared between the doors with WORD in their name: arq, adaptive, filters, the name of a filter (dda, cc, snoop, ...),
 lt_tcp, accecn, window. Where a rule is broken, Hypothesis shrinks the attack and prints the steps that reproduce it. It
 ends with 1 when a door broke a rule.
@@ -18,7 +18,8 @@ from hypothesis import HealthCheck, Phase, seed, settings
 from hypothesis.stateful import run_state_machine_as_test
 
 from benchmarks.common import parser, whole
-from tests.harness.attack import doors, siege
+from tests.harness.attack.doors import doors
+from tests.harness.attack.siege import siege
 
 #: steps of an attack, and attacks between two looks at how many inputs there were
 STEPS, ATTACKS = 20, 4

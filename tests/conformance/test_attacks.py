@@ -11,7 +11,10 @@ import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis.stateful import run_state_machine_as_test
 
-from tests.harness.attack import Door, FilterDoor, Target, doors, siege
+from tests.harness.attack.door import Door
+from tests.harness.attack.doors import doors
+from tests.harness.attack.packet_filters import FilterDoor, Target
+from tests.harness.attack.siege import siege
 from tests.harness.attacker import FIXED, MOBILE
 
 #: those of filters, with nine connections beside them, take a second

@@ -20,7 +20,7 @@ from tcpip.wire import emit
 from testbed.scenario.schema import LINK_PARTS
 from testbed.scenario.settings import ScenarioError
 from testbed.simulation import simulate
-from tests.harness.attack import TARGETS, Target, make_ends
+from tests.harness.attack.packet_filters import TARGETS, Target, make_ends
 from tests.harness.attacked_network import Network, Victim
 from tests.harness.attacker import no_segment
 from tests.harness.base_station import BaseStation, by_access, make_filter

@@ -10,7 +10,7 @@ one and raises `RuleBrokenError` where a rule does not hold:
 - at no look is a window, a flight, a queue or a buffer outside its bounds, nor a timer in the past;
 - when all is over, connections are closed, queues empty, and what the link still holds is bounded.
 
-Left out: what needs octets (`tests/harness/attack.py` has hostile ones), and the processes of live tiers.
+Left out: what needs octets (`tests/harness/attack/` has hostile ones), and the processes of live tiers.
 """
 
 import json

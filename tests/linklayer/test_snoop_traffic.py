@@ -17,7 +17,7 @@ from linklayer.filters.snoop_cache import SnoopOptions
 from tcpip.access import Objects
 from tcpip.options import smart_of
 from tcpip.segment import ACK, FIN, RST, SYN, Flow, Segment
-from tests.harness.attack import Target, make_ends
+from tests.harness.attack.packet_filters import Target, make_ends
 from tests.harness.attacked_network import VICTIMS, Network, Victim
 from tests.harness.attacker import FIXED, MOBILE
 
