@@ -2,6 +2,7 @@
 
 import contextlib
 import os
+import select
 import selectors
 import signal
 import subprocess
@@ -19,6 +20,8 @@ from testbed.paths import root
 
 #: how long a process may take to end by itself
 _END_TIMEOUT_S = 5.0
+#: how long it may take to read a message, when its pipe is full
+_SEND_TIMEOUT_S = 10.0
 _TICK_S = 0.1
 
 
@@ -51,6 +54,9 @@ class Child:
             env=environment,
             preexec_fn=copies.entry(module, environment, pass_fds) if copied else None,
         )
+        # a process that is stuck does not keep its run from its end
+        assert self._process.stdin is not None
+        os.set_blocking(self._process.stdin.fileno(), False)
         self._decoder = Decoder[FromProcess](FromProcess)
         #: whether its output has ended
         self.ended = False
@@ -66,20 +72,26 @@ class Child:
         return self._process.stdout.fileno()
 
     def send(self, message: ToProcess) -> None:
-        """Send one message; do nothing when the process has ended."""
+        """Send one message; do nothing when the process has ended. Raises ChildError when it takes none."""
         assert self._process.stdin is not None
-        try:
-            self._process.stdin.write(encode(message))
-            self._process.stdin.flush()
-        except BrokenPipeError:
-            pass
+        fd, data = self._process.stdin.fileno(), memoryview(encode(message))
+        room = select.poll()
+        room.register(fd, select.POLLOUT)
+        with contextlib.suppress(BrokenPipeError):
+            while data:
+                if not room.poll(_SEND_TIMEOUT_S * 1000):
+                    raise ChildError(f"{self.name}: takes no messages for {_SEND_TIMEOUT_S:.0f} s: stopped or stuck")
+                data = data[os.write(fd, data) :]
 
     def read(self) -> list[FromProcess]:
         """Return the messages that have come. Raises ChildError when the process failed."""
         data = os.read(self.fileno(), 1 << 16)
         if not data:
             self.ended = True
-            status = self._process.wait(_END_TIMEOUT_S)
+            try:
+                status = self._process.wait(_END_TIMEOUT_S)
+            except subprocess.TimeoutExpired:
+                raise ChildError(f"{self.name}: does not end") from None
             if status < 0:
                 raise ChildError(f"{self.name}: was killed ({signal.Signals(-status).name}){self._last_error_line()}")
             if status:

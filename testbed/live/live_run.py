@@ -242,12 +242,14 @@ class _LiveRun:
     def _finish(self, group: ChildGroup) -> None:
         self._progress.show("finishing")
         group.send(Stop())
-        group.receive_until(
+        if not group.receive_until(
             self._handle_message,
-            lambda: len(self._finals) == len(SIDES) and all(child.ended for child in group.children),
+            lambda: all(child.ended for child in group.children),
             timeout_s=_FINAL_S,
             may_end=True,
-        )
+        ):
+            stuck = ", ".join(child.name for child in group.children if not child.ended)
+            raise ChildError(f"{stuck}: no answer within {_FINAL_S:.0f} s of the run's end: stopped, stuck or too slow")
 
     def _tick(self) -> float | None:
         """Show the progress, and apply changes; return the time until the next scheduled one (s)."""

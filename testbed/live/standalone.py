@@ -190,4 +190,5 @@ def _clock(child: Child, sink: Sink) -> Iterator[None]:
 
 def _end(group: ChildGroup, child: Child, handle_message: Callable[[Child, FromProcess], None]) -> None:
     child.send(Stop())
-    group.receive_until(handle_message, lambda: child.ended, timeout_s=_FINAL_S, may_end=True)
+    if not group.receive_until(handle_message, lambda: child.ended, timeout_s=_FINAL_S, may_end=True):
+        raise ChildError(f"{child.name}: no answer within {_FINAL_S:.0f} s of its end: stopped, stuck or too slow")

@@ -1,12 +1,14 @@
 """The processes of a run."""
 
+import os
+import signal
 from ast import literal_eval
 from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
-from hosts.messages import FlowBroken
+from hosts.messages import FlowBroken, Pause
 from testbed.live.children import Child, ChildError
 from testbed.paths import root
 
@@ -36,3 +38,16 @@ def test_log_of_a_child_is_kept_unless_it_is_empty(tmp_path: Path) -> None:
         child.end()
         assert log.exists() is bool(said)
         assert not said or said in log.read_text()
+
+
+def test_stopped_child_does_not_keep_its_run_from_sending(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("testbed.live.children._SEND_TIMEOUT_S", 0.1)
+    child = Child("host h1", "hosts.agent_process")
+    os.kill(child.pid, signal.SIGSTOP)
+    try:
+        # a pipe holds 64 KiB
+        with pytest.raises(ChildError, match="host h1: takes no messages for 0 s: stopped or stuck"):
+            any(child.send(Pause(paused=True)) for _ in range(10_000))  # type: ignore[func-returns-value]
+    finally:
+        os.kill(child.pid, signal.SIGKILL)
+        child.end()
