@@ -50,6 +50,8 @@ RING_PACKETS = 1000
 _ETHERTYPES = {4: b"\x08\x00", 6: b"\x86\xdd"}
 #: errors by which the kernel refuses a packet; all others are faults of the program
 REFUSALS = frozenset({errno.EAGAIN, errno.ENOBUFS, errno.ENOMEM, errno.EINVAL, errno.EIO, errno.EMSGSIZE})
+#: by which it says that the interface has been removed, with its namespace or by a person
+GONE = frozenset({errno.EBADFD, errno.ENODEV, errno.ENXIO})
 #: the user of each kind of interface
 _USERS = {"TAP": "station", "TUN": "host"}
 #: major and minor number of /dev/net/tun (linux/miscdevice.h)
@@ -99,6 +101,9 @@ class Tap(Closing):
                 frame = os.read(self._fd, self._read_bytes)
             except BlockingIOError:
                 return None
+            except OSError as error:
+                raise_if_gone("TAP", self.name, error)
+                raise
             if is_ip(frame):
                 return frame[ETHERNET_BYTES:]
             self.non_ip_dropped += 1
@@ -111,6 +116,7 @@ class Tap(Closing):
                 os.writev(self._fd, (header, packet))
                 return True
             except OSError as error:
+                raise_if_gone("TAP", self.name, error)
                 if error.errno not in REFUSALS:
                     raise
         self.refused += 1
@@ -121,6 +127,12 @@ class Tap(Closing):
         if self._fd >= 0:
             os.close(self._fd)
             self._fd = -1
+
+
+def raise_if_gone(kind: str, name: str, error: OSError) -> None:
+    """Raise HostError when the kernel's error says that an open TAP or TUN (`kind`) is gone."""
+    if error.errno in GONE:
+        raise HostError(f"{kind} {name} was removed while it was in use: no packet can enter or leave") from None
 
 
 def create_persistent(name: str) -> None:

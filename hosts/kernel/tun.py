@@ -31,7 +31,7 @@ from typing import TYPE_CHECKING
 from common.closing import Closing
 from hosts.errors import HostError
 from hosts.kernel.probes import interface_counters_here
-from hosts.kernel.tap import IFF_TUN, REFUSALS, configure, open_device
+from hosts.kernel.tap import IFF_TUN, REFUSALS, configure, open_device, raise_if_gone
 
 if TYPE_CHECKING:
     from pyroute2 import IPRoute
@@ -96,12 +96,16 @@ class Tun(Closing):
             return os.read(self._fd, 65535)
         except BlockingIOError:
             return None
+        except OSError as error:
+            raise_if_gone("TUN", self.name, error)
+            raise
 
     def write(self, packet: bytes) -> bool:
         """Pass one IP packet to the kernel; False when the kernel refuses it."""
         try:
             os.write(self._fd, packet)
         except OSError as error:
+            raise_if_gone("TUN", self.name, error)
             if error.errno not in REFUSALS:
                 raise
             self.refused += 1

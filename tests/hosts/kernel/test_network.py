@@ -19,7 +19,7 @@ from hosts.kernel.ownership import RUN_DIR, Registry
 from hosts.kernel.profiles import PROFILES
 from hosts.kernel.tap import Tap
 from tests.harness.namespaces import interface_counters, read_back
-from tests.hosts.harness import ROOT, needs_network, program, run_name
+from tests.hosts.harness import ROOT, inside, needs_network, program, run_name
 
 pytestmark = [*needs_network, pytest.mark.patient]
 
@@ -163,3 +163,11 @@ def test_a_tap_is_opened_once(quiet: Network) -> None:
     ):
         run_in(quiet.namespaces["st"], lambda: Tap("fl0"))
     tap.close()
+
+
+def test_tap_that_is_removed_is_named(quiet: Network) -> None:
+    with run_in(quiet.namespaces["st"], lambda: Tap("fl0")) as tap:
+        inside(quiet, "st", "ip", "link", "delete", "fl0")
+        for act in (tap.read, lambda: tap.write(bytes([0x45]) + bytes(27))):
+            with pytest.raises(HostError, match="TAP fl0 was removed while it was in use"):
+                act()

@@ -175,6 +175,16 @@ def test_a_tun_is_opened_once(net: Network) -> None:
         run_in(net.namespaces["h1"], lambda: Tun(net.address("h2")))
 
 
+def test_tun_that_is_removed_is_named_and_everything_is_taken_back(net: Network) -> None:
+    before = routing(net)
+    with tun_at_h1(net) as tun:
+        inside(net, "h1", "ip", "link", "delete", TUN_NAME)
+        for act in (tun.read, lambda: tun.write(bytes([0x45]) + bytes(39))):
+            with pytest.raises(HostError, match=f"TUN {TUN_NAME} was removed while it was in use"):
+                act()
+    assert routing(net) == before
+
+
 @pytest.mark.parametrize(
     ("peer", "complaint"),
     [
