@@ -4,6 +4,7 @@ The import of pyarrow takes 0.2 s, so it is delayed until the first rows are wri
 """
 
 import sys
+from contextlib import ExitStack
 from importlib.abc import MetaPathFinder
 from pathlib import Path
 from typing import Any
@@ -43,13 +44,18 @@ class ParquetSink(Closing):
             self._flush(type(record))
 
     def close(self) -> None:
-        """Write the buffered records and close the files."""
-        for kind, rows in self._rows.items():
-            if rows:
+        """Write the buffered records and close the files; where one fails, the others still."""
+        with ExitStack() as stack:
+            for kind, rows in self._rows.items():
+                stack.callback(self._end, kind, bool(rows))
+
+    def _end(self, kind: type[Record], flush: bool) -> None:
+        try:
+            if flush:
                 self._flush(kind)
-        for writer in self._writers.values():
-            writer.close()
-        self._writers.clear()
+        finally:
+            if (writer := self._writers.pop(kind, None)) is not None:
+                writer.close()
 
     def _flush(self, kind: type[Record]) -> None:
         import pyarrow as pa

@@ -19,7 +19,7 @@ from testbed.campaigns.plan import Run
 from testbed.campaigns.processes import Workers, carry_out
 from testbed.campaigns.rows import Row
 from testbed.campaigns.schedule import Schedule
-from testbed.errors import is_disk_full
+from testbed.errors import is_of_disk
 from testbed.run_hooks import Progress
 from testbed.sources import SourcesError, require_unchanged
 
@@ -61,8 +61,9 @@ def run_campaign(
         finally:
             folder.finish(session.schedule.rows(), complete=session.complete)
     except OSError as error:
-        if is_disk_full(error):
-            raise CampaignError(f"{folder.path}: the disk is full: make room, and the same command goes on") from None
+        if is_of_disk(error):
+            line = f"{folder.path}: the disk takes no more ({error.strerror}): make room, and the same command goes on"
+            raise CampaignError(line) from None
         raise
     return list(session.schedule.rows())
 
@@ -137,7 +138,7 @@ class _Session:
 def _row(task: Task, future: "Future[Row | Parcel]") -> Row:
     """Return the row of a run that workers have made; one that killed its worker has failed."""
     error = future.exception()
-    if isinstance(error, SourcesError) or (error is not None and is_disk_full(error)):
+    if isinstance(error, SourcesError) or (error is not None and is_of_disk(error)):
         raise error
     if error is not None:
         return failed(task.run, error)

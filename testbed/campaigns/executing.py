@@ -22,7 +22,7 @@ from testbed.campaigns.file import Campaign
 from testbed.campaigns.folder import FAILED, RUNS, settle
 from testbed.campaigns.plan import FILES, Run
 from testbed.campaigns.rows import Row, conditions, describe
-from testbed.errors import is_disk_full
+from testbed.errors import is_of_disk
 from testbed.results.store import RunFolder, processor
 from testbed.run_hooks import Show
 from testbed.scenario.file import read_mapping, validate
@@ -150,7 +150,7 @@ def _make(task: Task, made: Path, show: Show) -> Row:
     except SourcesError:
         raise
     except Exception as error:
-        if is_disk_full(error):
+        if is_of_disk(error):
             # the campaign's fault, not the run's
             raise
         row = failed(task.run, error, monotonic() - began)

@@ -18,7 +18,7 @@ from typing import Any
 from typing_extensions import override
 
 from common.closing import Closing
-from testbed.errors import FadelabError, is_disk_full
+from testbed.errors import FadelabError, is_of_disk
 
 
 class JournalError(FadelabError):
@@ -32,7 +32,7 @@ class Journal(Closing):
         try:
             self._file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o644)
         except OSError as error:
-            if is_disk_full(error):
+            if is_of_disk(error):
                 raise
             raise JournalError(f"{path}: cannot be written: {error.strerror}") from None
         try:

@@ -18,7 +18,7 @@ from collections.abc import Callable, Sequence
 import click
 
 from common.registry import Registry
-from testbed.errors import is_disk_full
+from testbed.errors import is_of_disk
 from testbed.paths import root
 
 #: Exception classes whose message is a line for people, by full name: named, not imported, to keep starts
@@ -64,9 +64,10 @@ def status_of(command: Callable[[], object]) -> int:
         _complain(_click_message(error))
         return 2
     except Exception as error:
-        if is_disk_full(error):
+        if is_of_disk(error):
             place = f" at {error.filename}" if error.filename else ""
-            _complain(f"the disk is full{place}: make room, or write to another disk (--out), and start again")
+            line = f"the disk takes no more{place} ({error.strerror})"
+            _complain(f"{line}: make room, or write to another disk (--out), and start again")
             return 2
         if _is_known(error):
             for note in getattr(error, "__notes__", ()):

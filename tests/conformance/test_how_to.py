@@ -1,4 +1,4 @@
-"""The examples of docs/how-to/, all in place at once: each is a plugin by its file alone, and no test of plugins minds."""
+"""The examples of docs/how-to/, all in place: each is a plugin by its file alone, and no test of plugins minds."""
 
 import json
 import os

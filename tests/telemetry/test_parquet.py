@@ -9,7 +9,8 @@ import pytest
 
 from telemetry import parquet
 from telemetry.parquet import ParquetSink, read_records
-from telemetry.records import RECORD_TYPES, FlowRecord, Record
+from telemetry.records import RECORD_TYPES, FlowRecord, LinkRecord, Record
+from tests.harness.processes import files_of_at_most
 from tests.harness.records import full, recorded
 
 TAGS = {"run": "a-run", "tier": "emulated", "scenario": "näme"}
@@ -80,3 +81,14 @@ def test_rows_stay_in_order_over_many_groups(tmp_path: Path, monkeypatch: pytest
         assert (tmp_path / "flow.parquet").exists()
     assert pq.ParquetFile(tmp_path / "flow.parquet").num_row_groups == 10
     assert [row["time_ns"] for row in read_records(tmp_path, "flow")] == list(range(95))
+
+
+def test_on_a_full_disk_the_other_files_are_whole(tmp_path: Path) -> None:
+    sink = ParquetSink(tmp_path, TAGS)
+    few = recorded(FlowRecord)
+    for number in range(2000):
+        sink.write(recorded(LinkRecord, time_ns=number**3))
+    sink.write(few)
+    with files_of_at_most(8192), pytest.raises(OSError, match="File too large"):
+        sink.close()
+    assert read_records(tmp_path, "flow") == [asdict(few)]

@@ -150,12 +150,15 @@ def test_full_disk_ends_a_campaign_in_a_line_and_fails_no_run(
     scenario.write_text(yaml.safe_dump(raw_campaign()["scenario"]))
     with monkeypatch.context() as patched, opened(tmp_path / "out", file) as folder:
         patched.setattr(RunFolder, "finish", full)
-        with pytest.raises(CampaignError, match="out: the disk is full: make room, and the same command goes on"):
+        with pytest.raises(
+            CampaignError, match=r"out: .* no more \(No space.*\): make room, and the same command goes on"
+        ):
             run_campaign(folder, InProcess)
         assert app.main(["run", str(scenario), "--out", str(tmp_path / "runs")]) == 2
         assert capsys.readouterr() == (
             "",
-            "fadelab: the disk is full: make room, or write to another disk (--out), and start again\n",
+            "fadelab: the disk takes no more (No space left on device): "
+            "make room, or write to another disk (--out), and start again\n",
         )
     with opened(tmp_path / "out", file) as folder:
         assert folder.known(retry=False) == {}
