@@ -8,8 +8,6 @@ import signal
 import sys
 from types import FrameType
 
-from testbed.cli.app import main
-
 
 def _terminated(signum: int, _frame: FrameType | None) -> None:
     # a second signal ends the process at once, in case the clean-up hangs
@@ -17,8 +15,18 @@ def _terminated(signum: int, _frame: FrameType | None) -> None:
     raise SystemExit(128 + signum)
 
 
+def _main() -> int:
+    for signum in (signal.SIGTERM, signal.SIGHUP):
+        if signal.getsignal(signum) is not signal.SIG_IGN:  # nohup
+            signal.signal(signum, _terminated)
+    try:
+        # Ctrl-C may come while it is imported
+        from testbed.cli.app import main
+    except KeyboardInterrupt:
+        sys.stderr.write("fadelab: interrupted\n")
+        return 130
+    return main()
+
+
 if __name__ == "__main__":
-    for _signum in (signal.SIGTERM, signal.SIGHUP):
-        if signal.getsignal(_signum) is not signal.SIG_IGN:  # nohup
-            signal.signal(_signum, _terminated)
-    sys.exit(main())
+    sys.exit(_main())
