@@ -80,6 +80,7 @@ export class Race {
     put(this.keys.damaged, word("timeMark"));
     put(this.keys.left, word("lostMark"));
     const { width, height } = this.#size;
+    if (!this.plot.hasAttribute("aria-label")) mark(this.plot, "aria-label", word("chart"));
     if (width < 60 || height < 60) return;
     this.#size.font = parseFloat(getComputedStyle(this.plot).fontSize);
     const context = prepared(this.canvas, width, height);
