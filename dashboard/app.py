@@ -29,6 +29,7 @@ from dashboard.hub import Hub
 from dashboard.serving import Served, ServerError, serve
 from dashboard.shapes import to_json
 from dashboard.store import StoreError
+from dashboard.tour import Tour
 
 __all__ = ["DashboardConfig", "Served", "ServerError", "create_app", "serve"]
 
@@ -59,6 +60,8 @@ class DashboardConfig:
     token: str
     #: starts runs; None: the page only shows runs
     starter: RunStarter | None = None
+    #: the guided tour, whose runs the starter starts; None: there is none
+    tour: Tour | None = None
     #: returns the state of the database, as JSON: {"state", "message", ...}
     database: Callable[[], Mapping[str, Any]] | None = None
     #: tells the story of the lost frame of a run's folder that is nearest to a time (s), in a direction of the link or,

@@ -38,6 +38,7 @@ class Scene:
     """One run at one instant, in figures of its records; shares are 0 to 1."""
 
     scheme: str
+    tcp: str = ""
     live: bool = True
     failed: bool = False
     #: time of the run; None before its first record
@@ -80,6 +81,7 @@ def scene_of(info: dict[str, Any], curves: Curves) -> Scene:
     ended = info["ended"] or {}
     scene = Scene(
         scheme=info["scheme"],
+        tcp=info["tcp"],
         live=info["live"],
         failed=bool(ended.get("error")),
         settled=info["ended"] is not None,
@@ -198,7 +200,10 @@ def comment_on(scenes: Sequence[Scene]) -> Comment:
 
 
 def _of_others(scenes: Sequence[Scene]) -> Comment:
-    names = " and ".join(scene.label for scene in scenes)
+    labels = [scene.label for scene in scenes]
+    if len(set(labels)) < len(labels):
+        labels = [f"{scene.label} with TCP {scene.tcp}" if scene.tcp else scene.label for scene in scenes]
+    names = " and ".join(labels)
     if not names:
         return Comment("none", "Nothing runs yet.", "No run yet.")
     if any(scene.live for scene in scenes):

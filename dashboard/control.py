@@ -5,9 +5,9 @@ at once.
 """
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal, Protocol
+from typing import Any, Literal, Protocol
 
 Value = float | int | bool | str
 
@@ -91,6 +91,38 @@ class RunRequest:
     seed: int
 
 
+@dataclass(frozen=True, slots=True)
+class Scene:
+    """Runs of one scenario side by side, each with settings of its own."""
+
+    scenario: str
+    tier: str
+    seconds: float
+    #: the settings (KEY=VALUE) of each run
+    runs: tuple[tuple[str, ...], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """The end of one run: its summary (docs/runs.md), or a line that says why there is none."""
+
+    summary: Mapping[str, Any] | None
+    error: str = ""
+
+
+class Started(Protocol):
+    """The runs of a scene, which go on or have ended."""
+
+    def wait(self, seconds: float) -> bool:
+        """Wait so long at most; return whether all have ended."""
+
+    def stop(self) -> None:
+        """End the runs early."""
+
+    def outcomes(self) -> Sequence[Outcome]:
+        """Return the outcomes of the runs, in the scene's order; to be called when all have ended."""
+
+
 class RunStarter(Protocol):
     """Starts runs on behalf of the page."""
 
@@ -105,3 +137,6 @@ class RunStarter(Protocol):
 
     def start_demo(self) -> None:
         """Start the demo: one run without repair on the link and one with it. Raises ControlError."""
+
+    def start_scene(self, scene: Scene) -> Started:
+        """Start the runs of a scene. Raises ControlError."""

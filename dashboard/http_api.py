@@ -27,6 +27,7 @@ from dashboard.runs import Runs
 from dashboard.serving import LONG, STREAMS
 from dashboard.store import FACETS, SORTABLE, Store, StoreError, Wanted
 from dashboard.thinning import thin, thin_marks
+from dashboard.tour import Tour
 from linklayer.schemes import SCHEMES
 from telemetry.records import RECORD_TYPES
 
@@ -117,6 +118,7 @@ def make_api(config: "DashboardConfig", guard: Guard, streams: Streams) -> Bluep
             "live": hub.runs() if shown else [],
             "starter": _starter(starter) if starter is not None and shown else None,
             "database": dict(config.database()) if config.database is not None and shown else None,
+            "tour": config.tour.describe() if config.tour is not None and shown else None,
             "retention_s": RETENTION_S,
             "schemes": {scheme.name: scheme.label or scheme.name for scheme in SCHEMES.values()},
             "scheme_summaries": {scheme.name: scheme.summary for scheme in SCHEMES.values()},
@@ -286,6 +288,24 @@ def make_api(config: "DashboardConfig", guard: Guard, streams: Streams) -> Bluep
         if config.starter is None:
             raise Refused(409, "this dashboard only watches: it starts no runs")
         _try(config.starter.start_demo)
+        return {"ok": True}
+
+    @api.post("/tour")
+    def guide() -> Answer:
+        if config.tour is None:
+            raise Refused(409, "this dashboard has no tour: it starts no runs")
+        act = _body().get("act")
+        acts: dict[str, Callable[[Tour], None]] = {
+            "begin": lambda tour: tour.begin(unattended=False),
+            "next": lambda tour: tour.move(1),
+            "previous": lambda tour: tour.move(-1),
+            "unattended": lambda tour: tour.attend(unattended=True),
+            "attended": lambda tour: tour.attend(unattended=False),
+            "end": lambda tour: tour.end(),
+        }
+        if not isinstance(act, str) or act not in acts:
+            raise Refused(400, f'send {{"act": ...}}: one of {", ".join(acts)}')
+        _try(acts[act], config.tour)
         return {"ok": True}
 
     @api.get("/breaks")

@@ -188,6 +188,20 @@ def serve(app: Flask, host: str, port: int) -> Served:
         raise
 
 
+def free_port(host: str, first: int, most: int = 32) -> int:
+    """Return the first free port from `first` on, of `most`; where none is free, or none can be had, `first`."""
+    for port in range(first, min(first + most, 65_536)):
+        try:
+            family, *_ = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)[0]
+            socket.create_server((host, port), family=family).close()
+        except OSError as error:
+            if error.errno != errno.EADDRINUSE:
+                return first
+        else:
+            return port
+    return first
+
+
 def _reason(host: str, port: int, error: OSError) -> str:
     if isinstance(error, socket.gaierror) or error.errno == errno.EADDRNOTAVAIL:
         return f"{host}: not an address of this machine; bind to one of its own, as 127.0.0.1"

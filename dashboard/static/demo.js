@@ -11,6 +11,7 @@ import { el, mark, put, svg } from "./dom.js";
 import { carried, result } from "./figures.js";
 import { clock, count, digits, prefixed, text, times } from "./format.js";
 import { Race, carriedAt } from "./race.js";
+import { Tour } from "./tour.js";
 import { otherWord, role, runName, setTerms, shortName, terms, word } from "./words.js";
 import { Unlock } from "./unlock.js";
 
@@ -31,6 +32,9 @@ const LATE = "This machine was too busy to keep the clock, so the figures are no
 const INTRO =
   "Two senders send as fast as they can across a radio channel that fades. All is the same for both, but one of the links " +
   "repairs its losses by itself. You can break the channel, and see who recovers.";
+/** what the run that does better has, in the words beside the ratio */
+const COMPARED = { repaired: "as much with repair", told: "as much for the sender that is told" };
+const BETTER = Object.keys(COMPARED);
 const WAVE = "M0 8 Q 10 0 20 8 T 40 8 T 60 8 T 80 8 T 100 8 T 120 8";
 
 export class Demo {
@@ -56,11 +60,13 @@ export class Demo {
     });
     this.termsSwitch.checked = terms();
     this.lanes = el("div", { class: "lanes" });
-    this.score = new Score(() => this.#stop(), () => this.#start());
+    this.tour = new Tour(session);
+    this.score = new Score(() => this.#stop(), () => this.#start(), () => this.tour.act("begin"));
     this.race = new Race();
     this.breaker = new Breaker(session, () => this.race.show(this.#runs, this.breaker.breaks));
     this.unlock = new Unlock(session, "To start and break it, give the token the dashboard printed when it started");
     root.append(
+      this.tour.node,
       el(
         "div",
         { class: "comment panel" },
@@ -86,7 +92,7 @@ export class Demo {
 
   /** Show runs: [{slot, data}]; the one without repair comes first, as in the story. */
   show(runs) {
-    const ordered = [...runs].sort((one, other) => (role(other, runs) === "bare") - (role(one, runs) === "bare"));
+    const ordered = [...runs].sort((one, other) => BETTER.includes(role(one, runs)) - BETTER.includes(role(other, runs)));
     const names = (list) => list.map(({ data }) => data.info.name).join();
     if (names(ordered) !== names(this.#runs)) {
       this.#said = this.#next = null;
@@ -110,6 +116,8 @@ export class Demo {
   update() {
     const live = this.#runs.some(({ data }) => data.info.live);
     mark(this.root, "data-state", !this.#runs.length ? "none" : live ? "live" : "over");
+    mark(this.root, "data-tour", this.tour.on ? "" : null);
+    this.tour.update();
     this.unlock.node.hidden = this.session.authorised || !this.session.state?.starter;
     this.breaker.update();
     this.#advance();
@@ -141,6 +149,7 @@ export class Demo {
   /** What keys do: break it by name, or switch the terms. */
   press(name) {
     if (name === "terms") this.#useTerms(!terms());
+    else if (name.startsWith("tour ")) this.tour.act(name.slice(5));
     else this.breaker.start(name);
   }
 
@@ -156,6 +165,13 @@ export class Demo {
   /** Show the newest sentence as soon as the one before has stood long enough. */
   #advance() {
     clearTimeout(this.#timer);
+    const told = this.tour.sentence(this.#next);
+    if (told) {
+      if (told.plain !== this.#said?.plain) this.#saidAt = performance.now();
+      this.#said = told;
+      this.#write();
+      return;
+    }
     if (!this.#runs.length) {
       this.#said = NOTHING;
       this.#write();
@@ -278,7 +294,7 @@ function details(data) {
 
 /** The result card: so far, and in the end for good. */
 class Score {
-  constructor(stop, start) {
+  constructor(stop, start, guide) {
     this.title = el("h2");
     this.ratio = el("span", { class: "number" });
     this.words = el("span", { class: "score-words" });
@@ -288,6 +304,8 @@ class Score {
     this.stopButton = this.#button("Finish", stop, "Asking …");
     this.startButton = this.#button("Start the demo", start, "Starting …");
     this.startButton.classList.add("primary");
+    this.tourButton = this.#button("Guided tour", guide, "Starting …");
+    this.tourButton.title = "Five steps, from a clear channel to a recorded one (g)";
     this.problem = el("p", { class: "problem", role: "alert" });
     this.intro = el("p", {}, INTRO);
     this.why = el("p", { class: "hint" });
@@ -299,7 +317,7 @@ class Score {
       el("p", { class: "score-ratio" }, this.ratio, this.words),
       this.table,
       this.why,
-      el("div", { class: "row" }, this.stopButton, this.startButton),
+      el("div", { class: "row" }, this.stopButton, this.startButton, this.tourButton),
       this.problem,
     );
   }
@@ -325,7 +343,9 @@ class Score {
     const live = runs.some(({ data }) => data.info.live);
     const starter = session.state?.starter ?? null;
     this.stopButton.hidden = !session.authorised || !runs.some(({ data }) => data.info.live && data.info.controlled);
-    this.startButton.hidden = !session.authorised || !starter || Boolean(starter.why_not) || live;
+    const guided = session.state?.tour ?? null;
+    this.startButton.hidden = !session.authorised || !starter || Boolean(starter.why_not) || live || Boolean(guided?.on);
+    this.tourButton.hidden = this.startButton.hidden || !guided;
     const late = runs.some(({ data }) => data.info.ended?.summary?.on_time === false);
     const why = starter?.why_not ? `Nothing can be started just now: ${starter.why_not}.` : "";
     put(this.why, late ? LATE : live ? "" : why);
@@ -344,9 +364,9 @@ class Score {
   #compare(runs, goodputs) {
     const known = runs.length === 2 && goodputs.every((each) => each > 0);
     const roles = runs.map((run) => role(run, runs));
-    const [bare, repaired] = roles[0] === "repaired" ? [1, 0] : [0, 1];
+    const [bare, repaired] = BETTER.includes(roles[0]) ? [1, 0] : [0, 1];
     put(this.ratio, known ? times(goodputs[repaired] / goodputs[bare]) : "");
-    const words = roles[0] ? "as much with repair" : "second over first";
+    const words = COMPARED[roles[repaired]] ?? "second over first";
     put(this.words, !known ? "" : terms() ? "ratio of the mean goodputs" : words);
   }
 

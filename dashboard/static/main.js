@@ -174,12 +174,23 @@ function bindKeys(live) {
     f: () => live.demo.press("fade"),
     b: () => live.demo.press("burst"),
     i: () => live.demo.press("interferer"),
+    g: () => live.demo.tour.on || live.demo.press("tour begin"),
+  };
+  // those of a presenter's remote control, too
+  const tourKeys = {
+    ArrowRight: () => live.demo.press("tour next"),
+    ArrowLeft: () => live.demo.press("tour previous"),
+    PageDown: () => live.demo.press("tour next"),
+    PageUp: () => live.demo.press("tour previous"),
+    u: () => live.demo.press(`tour ${live.demo.tour.unattended ? "attended" : "unattended"}`),
   };
   document.addEventListener("keydown", (event) => {
     if (event.key === "Escape")
       for (const open of document.querySelectorAll(":is(.menu, .values)[open]")) open.open = false;
     if (event.ctrlKey || event.metaKey || event.altKey || document.querySelector("dialog[open]")) return;
-    const act = keys[event.key] ?? (live.demo.visible ? demoKeys[event.key] : undefined);
+    const guided = live.demo.visible && live.demo.tour.on && live.session.authorised;
+    const act =
+      keys[event.key] ?? (live.demo.visible ? demoKeys[event.key] : undefined) ?? (guided ? tourKeys[event.key] : undefined);
     if (event.target.closest("input:not([type=checkbox]), select, textarea") || !act) return;
     // the space key belongs to the focused element, where it can be pressed
     if (event.key === " " && event.target.closest("button, a, summary, input")) return;

@@ -21,7 +21,13 @@ const WORDS = {
   lostMark: ["left to the sender", "packet left for TCP"],
 };
 /** in the plain words of a lane */
-const ROLES = { bare: "Without repair", repaired: "Repair on the link" };
+const ROLES = {
+  bare: "Without repair",
+  repaired: "Repair on the link",
+  untold: "The sender has to guess",
+  told: "The sender is told",
+};
+const SHORT = { bare: "Without", repaired: "With repair", untold: "Guesses", told: "Is told" };
 
 /** Whether the reader wants technical terms. */
 export function terms() {
@@ -41,16 +47,29 @@ export function otherWord(name) {
   return WORDS[name][terms() ? 0 : 1];
 }
 
-/** The part of a run in the demo: "bare" without repair beside one with it, which is "repaired"; else "". */
+/** The part of a run in the demo, alone or in a pair: "bare" without repair and "repaired" with it; "untold" beside one
+ *  whose TCP hears of losses by ELN, which is "told"; else "". */
 export function role(run, runs) {
-  const schemes = runs.map(({ data }) => data.info.scheme);
-  if (runs.length !== 2 || (schemes[0] === "none") === (schemes[1] === "none")) return "";
-  return run.data.info.scheme === "none" ? "bare" : "repaired";
+  if (runs.length === 1) return repairs(run.data.info) ? "repaired" : "bare";
+  if (runs.length !== 2) return "";
+  const differ = (has) => has(runs[0].data.info) !== has(runs[1].data.info);
+  const { info } = run.data;
+  if (differ(repairs)) return repairs(info) ? "repaired" : "bare";
+  if (differ(hears)) return hears(info) ? "told" : "untold";
+  return "";
+}
+
+function repairs({ scheme: name }) {
+  return name !== "none";
+}
+
+function hears({ tcp }) {
+  return /\beln\b/.test(tcp ?? "");
 }
 
 /** A short name for a column: without or with repair, or the scheme. */
 export function shortName(run, runs) {
-  const plain = { bare: "Without", repaired: "With repair" }[role(run, runs)];
+  const plain = SHORT[role(run, runs)];
   return terms() || !plain ? scheme(run.data.info.scheme ?? "") : plain;
 }
 

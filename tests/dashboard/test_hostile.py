@@ -24,7 +24,7 @@ from hypothesis import strategies as st
 from dashboard.control import Control, Value, require
 from dashboard.hub import Hub
 from telemetry.records import RECORD_TYPES, field_types
-from testbed.cli.dashboard.run_starter import LiveRunStarter
+from testbed.cli.dashboard.run_starter import LiveRuns, LiveRunStarter
 from testbed.paths import root
 from testbed.scenario.schema import Scenario
 from tests.harness.dashboard_runs import HERE, TCP, TOKEN, application, info, keep
@@ -92,7 +92,7 @@ class Starter(LiveRunStarter):
     def why_not(self) -> str:
         return ""
 
-    def _run(self, scenario: Scenario) -> None:
+    def _run(self, started: LiveRuns, scenario: Scenario, place: int) -> None:
         pass
 
 

@@ -16,6 +16,7 @@ from playwright.sync_api import Browser, Page, expect, sync_playwright
 from dashboard.app import DashboardConfig, Served, create_app, serve
 from dashboard.control import RunRequest
 from dashboard.hub import Hub
+from dashboard.tour import Tour
 from tests.harness.made_up_runs import MadeUpRuns
 from tests.harness.waiting import PATIENCE_S, wait_for
 
@@ -58,11 +59,14 @@ class Stage:
         """Serve a new dashboard, which knows of no run."""
         self.hub = Hub()
         self.made_up = self._open.enter_context(MadeUpRuns(self.hub))
+        self.tour = Tour(self.made_up, story_s=0.1, result_s=0.5)
+        self._open.callback(self.tour.close)
         config = DashboardConfig(
             self.hub,
             self.runs,
             TOKEN,
             starter=self.made_up,
+            tour=self.tour,
             tell=self._tell,
             version="test",
             require_token_to_read=self._token_to_read,

@@ -13,7 +13,7 @@ from flask.testing import FlaskClient
 
 from common.units import MS, SECOND
 from dashboard.app import DashboardConfig, create_app
-from dashboard.control import Control, ControlError, Offer, RunRequest, Value
+from dashboard.control import Control, ControlError, Offer, RunRequest, Scene, Started, Value
 from dashboard.hub import Hub, RunInfo
 from telemetry.parquet import ParquetSink
 from telemetry.records import (
@@ -153,6 +153,9 @@ class RecordingStarter:
 
     def start_demo(self) -> None:
         self.start(RunRequest("lossy-link", "emulated", ("none", "slacp"), 60, 1))
+
+    def start_scene(self, scene: Scene) -> Started:
+        raise ControlError("a recording starter plays no scenes")
 
 
 def application(runs: Path, hub: Hub | None = None, **options: Any) -> Flask:

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from dashboard.control import Control, ControlError, Offer, RunRequest, Value, require
+from dashboard.control import Control, ControlError, Offer, Outcome, RunRequest, Scene, Value, require
 from dashboard.hub import Feed, Hub, RunInfo
 from telemetry.records import BeliefRecord, ControlRecord, FlowRecord, LinkRecord, PhyRecord, TcpRecord
 from telemetry.views import PhyView
@@ -69,16 +69,17 @@ class MadeUpControls:
 
 
 class MadeUpRun:
-    def __init__(self, hub: Hub, name: str, scheme: str, seed: int) -> None:
+    def __init__(self, hub: Hub, name: str, scheme: str, seed: int, tier: str = "vusrp", tcp: str = "cubic") -> None:
         self.controls = MadeUpControls(scheme)
         title = f"made up, {scheme}: not measured"
-        self.info = RunInfo(name, title, "made-up", scheme, "vusrp", "cubic", seed)
+        self.info = RunInfo(name, title, "made-up", scheme, tier, tcp, seed)
         self.feed: Feed = hub.open(self.info, self.controls)
         self._random = random.Random(seed)
         #: counters of each direction, and octets of TCP
         self._links: dict[str, Counter[str]] = {"up": Counter(), "down": Counter()}
         self._acked = 0
         self._elapsed_s = 0.0
+        self.over = threading.Event()
 
     def step(self, time_s: float) -> None:
         """Make one interval's records, ending at `time_s`."""
@@ -102,6 +103,7 @@ class MadeUpRun:
     def end(self) -> None:
         self.feed.close()
         self.feed.ended(self.summary(), None)
+        self.over.set()
 
     def summary(self) -> dict[str, Any]:
         """What a run's summary has of this one (docs/runs.md)."""
@@ -109,6 +111,7 @@ class MadeUpRun:
         link = {
             name: dict(counters)
             | {
+                "throughput_bps": counters["frames"] * _FRAME_BITS / duration_s,
                 "per": counters["corruption_losses"] / max(counters["frames"], 1),
                 "residual_per": counters["residual_losses"] / max(counters["packets"], 1),
             }
@@ -116,6 +119,7 @@ class MadeUpRun:
         }
         return {
             "duration_s": duration_s,
+            "capacity_bps": 2_000_000,
             "goodput_bps": 8 * self._acked / duration_s,
             "throughput_bps": self._links["up"]["frames"] * _FRAME_BITS / duration_s,
             "link": link,
@@ -195,6 +199,23 @@ class MadeUpRun:
         return PhyView(time_ns, link, 2.45e9 if link == "up" else 2.40e9, 2.5e6, spectrum, symbols, "qpsk")
 
 
+class MadeUpScene:
+    """Made-up runs of a scene; implements `dashboard.control.Started`."""
+
+    def __init__(self, runs: Sequence[MadeUpRun]) -> None:
+        self._runs = runs
+
+    def wait(self, seconds: float) -> bool:
+        return all(run.over.wait(seconds) for run in self._runs)
+
+    def stop(self) -> None:
+        for run in self._runs:
+            run.controls.stop()
+
+    def outcomes(self) -> Sequence[Outcome]:
+        return [Outcome(run.summary()) for run in self._runs]
+
+
 class MadeUpRuns:
     """Feeds made-up runs into a hub from a thread, and starts them as a `RunStarter`: a context manager."""
 
@@ -205,6 +226,10 @@ class MadeUpRuns:
         self._began = 0.0
         self._until = math.inf
         self._steps = 0
+        self._made = 0
+        #: how long the runs of a scene last, and why none can begin
+        self.scene_s = 600.0
+        self.scene_problem = ""
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._run, name="made-up")
 
@@ -221,18 +246,33 @@ class MadeUpRuns:
 
     def start(self, request: RunRequest) -> None:
         with self._lock:
-            if self._runs:
-                raise ControlError(self.why_not())
             if request.scenario != "made-up" or not set(request.schemes) <= {"none", "slacp"}:
                 raise ControlError("there is one scenario, made-up, and the schemes none and slacp")
-            stamp = time.strftime("%Y%m%d-%H%M%S", time.gmtime())
-            self._runs = [
-                MadeUpRun(self._hub, f"{stamp}-made-up-{scheme}-s{request.seed}", scheme, request.seed)
-                for scheme in request.schemes
-            ]
-            self._began, self._until, self._steps = time.monotonic(), request.seconds, 0
-            for run in self._runs:
-                run.feed.begin(time.time_ns())
+            self._begin([(scheme, "vusrp", "cubic") for scheme in request.schemes], request.seconds, request.seed)
+
+    def _begin(self, wanted: Sequence[tuple[str, str, str]], seconds: float, seed: int) -> Sequence[MadeUpRun]:
+        """Begin runs, each of a scheme, a tier and a TCP."""
+        if self._runs:
+            raise ControlError(self.why_not())
+        self._made += 1
+        stamp = f"{time.strftime('%Y%m%d-%H%M%S', time.gmtime())}-{self._made}"
+        self._runs = [
+            MadeUpRun(self._hub, f"{stamp}-made-up-{scheme}-{tcp}-s{seed}", scheme, seed, tier, tcp)
+            for scheme, tier, tcp in wanted
+        ]
+        self._began, self._until, self._steps = time.monotonic(), seconds, 0
+        for run in self._runs:
+            run.feed.begin(time.time_ns())
+        return tuple(self._runs)
+
+    def start_scene(self, scene: Scene) -> MadeUpScene:
+        """Begin runs with the schemes and TCPs of a scene; `scene_s` is how long they last."""
+        with self._lock:
+            if self.scene_problem:
+                raise ControlError(self.scene_problem)
+            told = [dict(setting.split("=", 1) for setting in settings) for settings in scene.runs]
+            wanted = [(each["link.scheme"], scene.tier, each.get("tcp", "cubic")) for each in told]
+            return MadeUpScene(self._begin(wanted, self.scene_s, 1))
 
     def start_demo(self) -> None:
         self.start(RunRequest("made-up", "vusrp", ("none", "slacp"), 600, 1))

@@ -8,7 +8,12 @@ from testbed.cli import options
 
 
 @click.command(epilog="docs/dashboard.md")
-@click.option("--port", type=click.IntRange(0, 65535), default=8050, show_default=True, help="The page's; 0: any free.")
+@click.option(
+    "--port",
+    type=click.IntRange(0, 65535),
+    show_default="8050, or the next one that is free",
+    help="The page's; 0: any free.",
+)
 @click.option("--bind", metavar="ADDRESS", default="127.0.0.1", show_default=True, help="Others demand the token.")
 @click.option("--name", "names", multiple=True, help="Host name of the page, where it is no address. Repeatable.")
 @click.option(
@@ -21,14 +26,19 @@ from testbed.cli import options
 @click.option(
     "--demo", is_flag=True, help="Start the demo at once: a fading link on virtual radios, without and with SLACP."
 )
+@click.option(
+    "--tour",
+    "guided",
+    is_flag=True,
+    help="Start the guided tour at once, unattended in a loop: five steps from a clear channel to a recorded one.",
+)
 @click.option("--out", "runs", type=options.FOLDER, default="runs", show_default=True)
 @click.option("--page-token-file", type=options.FILE, help="File with the token of the page.")
 @options.influx
 @click.option(
     "--influx-port",
     type=click.IntRange(0, 65535),
-    default=8186,
-    show_default=True,
+    show_default="8186, or the next one that is free",
     help="Where the database of our own listens, without --influx; 0: any free.",
 )
 @click.option(

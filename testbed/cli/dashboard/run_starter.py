@@ -6,12 +6,13 @@ channel at the same time.
 """
 
 import threading
+import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
-from dashboard.control import ControlError, Offer, RunRequest
+from dashboard.control import ControlError, Offer, Outcome, RunRequest, Scene
 from flowgraphs.air import LIBRARY
 from hosts.errors import HostError
 from hosts.kernel.network import check_machine
@@ -49,6 +50,57 @@ _DEMO_S = 3600.0
 _PAGE_CORES = 0.75
 
 
+class LiveRuns:
+    """The runs of one request; implements `dashboard.control.Started`."""
+
+    def __init__(self, scenarios: Sequence[Scenario], run: "Callable[[LiveRuns, Scenario, int], None]") -> None:
+        self._lock = threading.Lock()
+        self._stopped = False
+        self._steerings: list[Steering] = []
+        self._outcomes: list[Outcome] = [Outcome(None, "it has not ended")] * len(scenarios)
+        #: where the runs wait for each other
+        self.meeting = threading.Barrier(len(scenarios))
+        self._threads = [
+            threading.Thread(target=run, args=(self, scenario, place), name=f"run {scenario.link.scheme}")
+            for place, scenario in enumerate(scenarios)
+        ]
+
+    def begin(self) -> None:
+        """Start the threads."""
+        for thread in self._threads:
+            thread.start()
+
+    def steered_by(self, steering: Steering) -> None:
+        """Keep the controls of a run that has begun."""
+        with self._lock:
+            self._steerings.append(steering)
+            if self._stopped:
+                steering.stop()
+
+    def ended(self, place: int, outcome: Outcome) -> None:
+        """Keep the outcome of the run at a place of the request."""
+        self._outcomes[place] = outcome
+
+    def wait(self, seconds: float) -> bool:
+        """Wait so long at most; return whether all have ended."""
+        give_up_at = time.monotonic() + seconds
+        for thread in self._threads:
+            thread.join(max(0.0, give_up_at - time.monotonic()))
+        return not any(thread.is_alive() for thread in self._threads)
+
+    def stop(self) -> None:
+        """End the runs, also those that have not begun."""
+        self.meeting.abort()
+        with self._lock:
+            self._stopped = True
+            for steering in self._steerings:
+                steering.stop()
+
+    def outcomes(self) -> Sequence[Outcome]:
+        """Return the outcomes in the request's order."""
+        return tuple(self._outcomes)
+
+
 class LiveRunStarter:
     """Runs the scenarios in a folder, keeps the runs below `runs` and adds the hooks of `make_hooks`.
 
@@ -63,10 +115,8 @@ class LiveRunStarter:
         self._lock = threading.Lock()
         self._closing = False
         self._unreadable: set[Path] = set()
-        self._threads: list[threading.Thread] = []
-        self._steerings: list[Steering] = []
-        #: where the runs of the newest request wait for each other
-        self._meeting = threading.Barrier(1)
+        #: of the newest request
+        self._started: LiveRuns | None = None
 
     # -- for the dashboard -----------------------------------------------------------------------------------
 
@@ -88,7 +138,7 @@ class LiveRunStarter:
 
     def why_not(self) -> str:
         """Return the reason why no run can be started now, or an empty string."""
-        if any(thread.is_alive() for thread in self._threads):
+        if self._started is not None and not self._started.wait(0):
             return "a run is going on: stop it first"
         try:
             check_machine()
@@ -98,46 +148,64 @@ class LiveRunStarter:
 
     def start(self, request: RunRequest, settings: Sequence[str] = ()) -> None:
         """Start the runs, their scenario changed by `settings` (`KEY=VALUE`). Raises ControlError in one line."""
+        self._begin(
+            lambda: [
+                self._scenario(
+                    request.scenario,
+                    request.tier,
+                    request.seconds,
+                    (f"link.scheme={scheme}", *settings),
+                    seed=request.seed,
+                )
+                for scheme in request.schemes
+            ]
+        )
+
+    def _begin(self, make: Callable[[], Sequence[Scenario]]) -> LiveRuns:
+        """Start runs of some scenarios. Raises ControlError."""
         with self._lock:
             why_not = "the dashboard is closing" if self._closing else self.why_not()
             if why_not:
                 raise ControlError(f"nothing can be started: {why_not}")
-            scenarios = [self._scenario(request, scheme, settings) for scheme in request.schemes]
-            self._steerings = []
-            self._meeting = threading.Barrier(len(scenarios))
-            self._threads = [
-                threading.Thread(target=self._run, args=(scenario,), name=f"run {scenario.link.scheme}")
-                for scenario in scenarios
-            ]
-            for thread in self._threads:
-                thread.start()
+            self._started = LiveRuns(make(), self._run)
+            self._started.begin()
+            return self._started
 
     def start_demo(self) -> None:
         """Start the demo at the largest share of its rates that leaves cores enough for the page and a browser."""
         path = DEMO_SCENARIOS[DEMO_TIER]
         wanted = load(path, tier=DEMO_TIER)
-        room = processors.look().beside(_PAGE_CORES)
-        plan = capacity.side_by_side(room, capacity.link_costs(wanted, processors.slowness()), links=len(_DEMO_SCHEMES))
-        self.start(
-            RunRequest(path.stem, DEMO_TIER, _DEMO_SCHEMES, _DEMO_S, wanted.seed),
-            capacity.lowered(wanted, plan.share),
-        )
-        if plan.share < 1:
-            late = "" if plan.fits else ", and may be late all the same"
-            self._complain(f"the demo runs at {plan.share} of its rates, so that the page keeps up{late}")
+        lowered, why = _beside_the_page(wanted)
+        self.start(RunRequest(path.stem, DEMO_TIER, _DEMO_SCHEMES, _DEMO_S, wanted.seed), lowered)
+        if why:
+            self._complain(f"the demo runs {why}")
 
-    def _scenario(self, request: RunRequest, scheme: str, changes: Sequence[str]) -> Scenario:
-        """Return the scenario of one run. Raises ControlError."""
-        path = self._scenarios / f"{request.scenario}.yaml"
+    def start_scene(self, scene: Scene) -> LiveRuns:
+        """Start the runs of a scene, at rates that leave cores enough for the page. Raises ControlError in one line."""
+
+        def make() -> Sequence[Scenario]:
+            one = self._scenario(scene.scenario, scene.tier, scene.seconds, scene.runs[0])
+            lowered, _ = _beside_the_page(one)
+            return [
+                self._scenario(scene.scenario, scene.tier, scene.seconds, (*settings, *lowered))
+                for settings in scene.runs
+            ]
+
+        return self._begin(make)
+
+    def _scenario(
+        self, name: str, tier: str, seconds: float, changes: Sequence[str], *, seed: int | None = None
+    ) -> Scenario:
+        """Return the scenario of one run; without a seed it has its own. Raises ControlError."""
+        path = self._scenarios / f"{name}.yaml"
         if path not in self._scenarios.glob("*.yaml"):
-            raise ControlError(f"there is no scenario of the name {request.scenario!r}")
-        if request.tier not in _TIERS:
-            raise ControlError(f"tier is {request.tier!r}: must be one of {', '.join(_TIERS)}")
-        if not _SECONDS[0] <= request.seconds <= _SECONDS[1]:
-            raise ControlError(f"{request.seconds:g} seconds: must be {_SECONDS[0]:g} to {_SECONDS[1]:g}")
+            raise ControlError(f"there is no scenario of the name {name!r}")
+        if tier not in _TIERS:
+            raise ControlError(f"tier is {tier!r}: must be one of {', '.join(_TIERS)}")
+        if not _SECONDS[0] <= seconds <= _SECONDS[1]:
+            raise ControlError(f"{seconds:g} seconds: must be {_SECONDS[0]:g} to {_SECONDS[1]:g}")
         try:
-            settings = (f"link.scheme={scheme}", *_lasting(load(path), request.seconds), *changes)
-            scenario = load(path, settings, tier=request.tier, seed=request.seed)
+            scenario = load(path, (*_lasting(load(path), seconds), *changes), tier=tier, seed=seed)
             check_tier(scenario)
         except RuntimeError as error:
             raise ControlError(str(error)) from None
@@ -145,39 +213,44 @@ class LiveRunStarter:
 
     # -- the runs --------------------------------------------------------------------------------------------
 
-    def _run(self, scenario: Scenario) -> None:
-        meeting = self._meeting
-
+    def _run(self, started: LiveRuns, scenario: Scenario, place: int) -> None:
         def hooks(scenario: Scenario, folder: RunFolder) -> RunHooks:
-            return replace(self._hooks(scenario, folder), ready=lambda: _meet(meeting))
+            made = self._make_hooks(scenario, folder)
+            if made.steering is not None:
+                started.steered_by(made.steering)
+            return replace(made, ready=lambda: _meet(started.meeting))
 
         try:
-            require_intact([run_once(scenario, self._runs, lambda progress: None, hooks)])
+            summary = run_once(scenario, self._runs, lambda progress: None, hooks)
+            require_intact([summary])
+            started.ended(place, Outcome(summary.plain()))
         except (RuntimeError, ValueError, OSError) as error:
-            self._complain(" ".join(str(error).split()))
+            line = " ".join(str(error).split())
+            # a result that is not intact is none to tell of
+            started.ended(place, Outcome(None, line))
+            self._complain(line)
         finally:
             # one that fails before its start keeps the others no longer
-            meeting.abort()
-
-    def _hooks(self, scenario: Scenario, folder: RunFolder) -> RunHooks:
-        """Make the hooks of a run, and keep its controls."""
-        hooks = self._make_hooks(scenario, folder)
-        if hooks.steering is not None:
-            with self._lock:
-                self._steerings.append(hooks.steering)
-                if self._closing:
-                    hooks.steering.stop()
-        return hooks
+            started.meeting.abort()
 
     def close(self) -> None:
         """End the runs and wait for them."""
         with self._lock:
             self._closing = True
-            self._meeting.abort()
-            for steering in self._steerings:
-                steering.stop()
-        for thread in self._threads:
-            thread.join(_END_S)
+            started = self._started
+        if started is not None:
+            started.stop()
+            started.wait(_END_S)
+
+
+def _beside_the_page(wanted: Scenario) -> tuple[Sequence[str], str]:
+    """Return the settings that leave the page its cores beside two links, and words for lowered rates, or none."""
+    room = processors.look().beside(_PAGE_CORES)
+    plan = capacity.side_by_side(room, capacity.link_costs(wanted, processors.slowness()), links=len(_DEMO_SCHEMES))
+    if plan.share == 1:
+        return (), ""
+    late = "" if plan.fits else ", and may be late all the same"
+    return capacity.lowered(wanted, plan.share), f"at {plan.share} of its rates, so that the page keeps up{late}"
 
 
 def _meet(meeting: threading.Barrier) -> None:

@@ -19,7 +19,9 @@ from dashboard.app import LOCAL_HOSTS, DashboardConfig, create_app, serve
 from dashboard.auth import LEAST_TOKEN
 from dashboard.control import Controls
 from dashboard.hub import Hub
+from dashboard.serving import free_port
 from dashboard.tail import Tail
+from dashboard.tour import Tour
 from telemetry.influx import Influx, InfluxServer, InfluxSink, InfluxTail, read_token
 from testbed.air_steering import AirSteering
 from testbed.cli.dashboard.run_starter import LiveRunStarter
@@ -33,13 +35,16 @@ from testbed.scenario.file import load
 from testbed.sources import fadelab_version
 from testbed.tiers import TIERS
 
+#: where page and database listen, if nothing else does
+PORT = 8050
+INFLUX_PORT = 8186
 #: our own database, in the run store
 DATABASE = ".influxdb"
 
 
 def serve_dashboard(
     *,
-    port: int,
+    port: int | None,
     bind: str,
     names: Sequence[str],
     proxies: int,
@@ -47,9 +52,10 @@ def serve_dashboard(
     page_token_file: Path | None,
     influx: str | None,
     token_file: Path | None,
-    influx_port: int,
+    influx_port: int | None,
     retention_days: int,
     demo: bool,
+    guided: bool,
     air: str | None,
     scenario: Path | None,
 ) -> None:
@@ -58,7 +64,7 @@ def serve_dashboard(
     Without a file, the page's token is drawn at random. Without the URL of a database (`influx`), the dashboard starts
     one of its own. `names` are further host names of the page, and `proxies` the number of proxies in front of it; with
     either, looking takes the token, as it does beyond loopback. `scenario` is the one that stations run which are
-    programs of their own, on `air`.
+    programs of their own, on `air`. A port that is None is the usual one, or the next that is free.
     """
     console = Console(stderr=True, highlight=False, soft_wrap=True)
 
@@ -92,11 +98,13 @@ def serve_dashboard(
         starter = stack.enter_context(
             closing(LiveRunStarter(root() / "scenarios", runs, dashboard_hooks(hub, database, complain), complain))
         )
+        tour = stack.enter_context(closing(Tour(starter)))
         config = DashboardConfig(
             hub=hub,
             runs=runs,
             token=token,
             starter=starter,
+            tour=tour,
             database=database_state,
             tell=tell,
             hosts=(*LOCAL_HOSTS, bind, *names),
@@ -105,8 +113,10 @@ def serve_dashboard(
             proxies=proxies,
             version=fadelab_version(),
         )
-        served = stack.enter_context(serve(create_app(config), bind, port))
-        page, view = f"{served.url.replace('0.0.0.0', '127.0.0.1')}/", "#/demo" if demo else ""
+        served = stack.enter_context(serve(create_app(config), bind, free_port(bind, PORT) if port is None else port))
+        if port is None and served.port != PORT:
+            console.print(f"port {PORT} is taken: the page is on port {served.port}")
+        page, view = f"{served.url.replace('0.0.0.0', '127.0.0.1')}/", "#/demo" if demo or guided else ""
         if page_token_file is None:
             print(f"{page}?token={token}{view}", flush=True)
             console.print("the address above opens the dashboard and its controls; Ctrl-C ends it")
@@ -118,7 +128,9 @@ def serve_dashboard(
             )
             console.print("Ctrl-C ends it")
         console.print(f"runs elsewhere join with: fadelab run ... --influx {database.url}")
-        if demo:
+        if guided:
+            tour.begin(unattended=True)
+        elif demo:
             starter.start_demo()
         with suppress(KeyboardInterrupt):
             served.wait()
@@ -127,7 +139,7 @@ def serve_dashboard(
 
 @contextmanager
 def _database(
-    url: str | None, token_file: Path | None, folder: Path, port: int, retention_days: int
+    url: str | None, token_file: Path | None, folder: Path, port: int | None, retention_days: int
 ) -> Iterator[Influx]:
     """Yield the database at a URL, or one of our own while the dashboard lasts. Raises InfluxError."""
     influx = open_influx(url, token_file)
@@ -136,6 +148,8 @@ def _database(
         return
     if token_file is not None:
         raise FadelabError("--token-file is for a database that --influx names: give both, or neither")
+    if port is None:
+        port = free_port("127.0.0.1", INFLUX_PORT)
     with InfluxServer(folder, port=port, retention_days=retention_days) as server:
         yield Influx(server.url)
 

@@ -11,6 +11,7 @@ import pytest
 
 from telemetry.influx import Influx
 from telemetry.parquet import read_records
+from testbed.cli.dashboard.serve import PORT
 from tests.harness.dashboards import FREE, Dashboard, running
 from tests.harness.live_runs import Capture, complaint, fadelab, finish, refused, start
 from tests.harness.waiting import wait_for
@@ -34,7 +35,14 @@ def test_it_opens_without_a_run_and_ends_with_sigterm(tmp_path: Path) -> None:
 
 
 def test_a_second_dashboard_on_one_port_or_run_store_is_one_line(tmp_path: Path) -> None:
-    with running(*FREE, "--out", tmp_path / "a") as first:
+    influx = ("--influx-port", "0")
+    with running(*influx, "--out", tmp_path / "a") as first, running(*influx, "--out", tmp_path / "b") as second:
+        # without --port the second one takes another port, and says so
+        assert first.port != second.port
+        assert second.ask("/api/state")["live"] == []
+        second.process.send_signal(signal.SIGTERM)
+        _, _, err = finish(second.process)
+        assert f"port {PORT} is taken: the page is on port {second.port}\n" in err
         line = complaint(fadelab("dashboard", *FREE, "--port", str(first.port), "--out", tmp_path / "b"))
         assert f"port {first.port} of 127.0.0.1: another dashboard listens there" in line
         assert str(tmp_path / "a") in complaint(fadelab("dashboard", *FREE, "--out", tmp_path / "a"))

@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 
-from dashboard.control import ControlError, RunRequest
+from dashboard.control import ControlError, Outcome, RunRequest, Scene
 from flowgraphs.air import LIBRARY
 from linklayer.schemes import SCHEMES
-from testbed.cli.dashboard.run_starter import LiveRunStarter
+from testbed.cli.dashboard.run_starter import LiveRuns, LiveRunStarter
 from testbed.cli.machine.processors import Room
 from testbed.cli.options import DEMO_SCENARIOS, DEMO_TIER
 from testbed.observers import MakeHooks, no_hooks
@@ -26,7 +26,7 @@ from testbed.steering import Steering
 from tests.harness.live_runs import left_behind
 from tests.harness.scenarios import FLOW, scenario, summary
 from tests.harness.steered import RecordingSink
-from tests.harness.waiting import wait_for
+from tests.harness.waiting import PATIENCE_S, wait_for
 from tests.hosts.harness import needs_network
 
 SCENARIOS = Path(__file__).parents[3] / "scenarios"
@@ -193,6 +193,17 @@ def test_run_that_fails_before_its_start_keeps_no_other_waiting(
     assert (fake.begun, complaints) == ([1], ["the air is out"])
 
 
+def test_runs_of_a_scene_differ_in_their_settings_and_have_one_rate(starter: LiveRunStarter, fake: FakeRuns) -> None:
+    fake.room = Room(0.2, 0.2)
+    runs = (("link.scheme=none", "tcp=reno"), ("link.scheme=slacp", "tcp=cubic"))
+    started = starter.start_scene(Scene("lossy-link", "emulated", 5.0, runs))
+    assert started.wait(PATIENCE_S)
+    assert {(made.link.scheme, made.tcp) for made in fake.scenarios} == {("none", "reno"), ("slacp", "cubic")}
+    [rate] = {made.channel.rate_bps for made in fake.scenarios}
+    assert rate <= load(SCENARIOS / "lossy-link.yaml").channel.rate_bps
+    assert [outcome.summary for outcome in started.outcomes()] == [summary().plain()] * 2
+
+
 @pytest.mark.parametrize(("free", "share"), [(9.0, 1.0), (1.8, 0.5), (0.2, 0.25)])
 def test_demo_is_two_runs_of_one_channel_at_rates_that_the_machine_carries(
     starter: LiveRunStarter, fake: FakeRuns, complaints: list[str], free: float, share: float
@@ -216,6 +227,9 @@ def test_corrupt_run_is_complained_about(
 ) -> None:
     corrupt = summary(intact=False, flows=(replace(FLOW, intact=False),))
     monkeypatch.setattr("testbed.cli.dashboard.run_starter.run_once", lambda *args: corrupt)
-    starter._run(scenario())
+    started = LiveRuns([scenario()], starter._run)
+    started.begin()
+    assert started.wait(PATIENCE_S)
     [line] = complaints
+    assert started.outcomes() == (Outcome(None, line),)
     assert "scenario sample, flow bulk: what arrived is not what was sent" in line
