@@ -24,6 +24,7 @@ from dashboard.control import ControlError, RunRequest, RunStarter
 from dashboard.hub import RETENTION_S, Hub
 from dashboard.places import Places
 from dashboard.runs import Runs
+from dashboard.saved_page import Kept, saved_page
 from dashboard.serving import LONG, STREAMS
 from dashboard.store import FACETS, SORTABLE, Store, StoreError, Wanted
 from dashboard.thinning import thin, thin_marks
@@ -238,6 +239,14 @@ def make_api(config: "DashboardConfig", guard: Guard, streams: Streams) -> Bluep
             except ValueError as error:
                 raise StoreError(str(error)) from None
         return _download(parquet, name, "application/octet-stream")
+
+    @api.get("/runs/<run>/page.html")
+    @takes_long
+    def page(run: str) -> Response:
+        other = request.args.get("b", "")
+        names = [run, *([other] if other else [])]
+        kept = [Kept(name, every.detail(name), every.scenario(name), every.picture(name)) for name in names]
+        return _download(saved_page(kept, config.version), f"{'-and-'.join(names)}.html", "text/html")
 
     @api.get("/runs/<run>/plot.<form>")
     @takes_long

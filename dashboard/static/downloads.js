@@ -1,4 +1,4 @@
-// Links to the downloads of one run or two: the server's plots, and records as CSV or Parquet.
+// Links to the downloads of one run or two: all as one page, the server's plots, and records as CSV or Parquet.
 
 import { runPath } from "./api.js";
 import { el } from "./dom.js";
@@ -11,6 +11,7 @@ export function downloads(runs) {
   const [a, b] = runs.map(({ name }) => name);
   const query = b ? `?b=${encodeURIComponent(b)}` : "";
   return [
+    row("Page", [link(`${runPath(a, "page.html")}${query}`, "HTML", "all of it as one html file")]),
     row(
       "Plot",
       IMAGES.map((format) =>

@@ -1,4 +1,4 @@
-"""`runs`: list, show, compare and remove past runs."""
+"""`runs`: list, show, compare, save and remove past runs."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -63,7 +63,7 @@ def folder_of(run: str, out: Path) -> Path:
 
 @click.group(epilog="docs/runs.md#looking-after-runs")
 def runs() -> None:
-    """List, show, compare and remove past runs.
+    """List, show, compare, save and remove past runs.
 
     RUN is the name of a run below --out or a part of it that no other run has, such as its time (141302), or the path
     of its folder.
@@ -219,6 +219,36 @@ def compare(a: str, b: str, out: Path, json_: bool) -> None:
         result.add_row(row["figure"], _value(row["a"], row["unit"]), _value(row["b"], row["unit"]), ratio)
     console.print(result, highlight=False)
     console.print(_settings_table(settings), highlight=False)
+
+
+@runs.command("export")
+@click.argument("names", nargs=-1, required=True, metavar="RUN [RUN]", type=RUN)
+@options.out
+@click.option("--html", type=options.FILE, required=True, help="The file to write.")
+def export_(names: tuple[str, ...], out: Path, html: Path) -> None:
+    """Save one run, or the comparison of two, as one HTML file that needs nothing beside it.
+
+    It has the charts, all figures, the scenario, seed, tier and versions; no paths of this machine and no command line.
+    """
+    from dashboard.saved_page import Kept, saved_page
+    from dashboard.store import Store, StoreError
+    from testbed.sources import fadelab_version
+
+    if len(names) > 2:
+        raise FadelabError(f"{len(names)} runs: a page shows one run or compares two")
+    kept = []
+    for folder in (folder_of(name, out) for name in names):
+        store = Store([folder.parent])
+        try:
+            kept.append(
+                Kept(folder.name, store.detail(folder.name), store.scenario(folder.name), store.picture(folder.name))
+            )
+        except StoreError as error:
+            raise FadelabError(f"{folder.name}: {error}") from None
+    try:
+        html.write_bytes(saved_page(kept, fadelab_version()))
+    except OSError as error:
+        raise FadelabError(f"{html}: cannot be written: {error.strerror}") from None
 
 
 @runs.command()

@@ -502,6 +502,9 @@ def test_what_is_seen_can_be_taken_away(browser: Browser, past: Stage) -> None:
         with page.expect_download() as plot:
             page.get_by_role("link", name="plot as png").last.click()
         assert plot.value.path().read_bytes().startswith(b"\x89PNG")
+        with page.expect_download() as saved:
+            page.get_by_role("link", name="all of it as one html file").last.click()
+        assert f"<h2>{names(past)[0]}</h2>" in saved.value.path().read_text()
         with page.expect_download() as records:
             page.get_by_role("link", name="link as csv").last.click()
         rows = list(csv.DictReader(io.StringIO(records.value.path().read_text())))
