@@ -16,23 +16,23 @@ _FIGURES = (
         for kind, label in (("one_way", "delay one way"), ("round_trip", "round trip"), ("smoothed", "smoothed RTT"))
         for place in ("p50", "p95", "p99")
     ),
-    ("quality.rpm.foreign", "separate connections", "round trips/min"),
-    ("quality.rpm.loaded", "loaded connections", "round trips/min"),
-    ("quality.rpm.responsiveness", "responsiveness", "round trips/min"),
-    ("quality.rpm.udp", "UDP probes", "round trips/min"),
+    ("quality.rpm.foreign", "separate connections", "RPM"),
+    ("quality.rpm.loaded", "loaded connections", "RPM"),
+    ("quality.rpm.responsiveness", "responsiveness", "RPM"),
+    ("quality.rpm.udp", "UDP probes", "RPM"),
     ("quality.airtime_share.up", "up: time on the air", "%"),
     ("quality.airtime_share.down", "down: time on the air", "%"),
     ("quality.energy_uj_per_bit", "energy per payload bit", "µJ"),
 )
 _LINK_FIGURES = (
     ("per", "frames the medium took", "%"),
-    ("residual_per", "packets lost after repair", "%"),
+    ("residual_per", "packets that did not arrive", "%"),
     ("frames", "frames", ""),
     ("packets", "packets", ""),
     ("retransmissions", "retransmissions", ""),
     ("fec_frames", "FEC frames", ""),
     ("fec_repairs", "FEC repairs", ""),
-    ("residual_losses", "packets given up", ""),
+    ("residual_losses", "packets lost for good", ""),
     ("congestion_losses", "congestion losses", ""),
     ("corruption_losses", "corruption losses", ""),
 )

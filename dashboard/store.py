@@ -140,6 +140,10 @@ class Store:
         """Return the folder of a run, or None."""
         return find(self._roots, name)
 
+    def row(self, name: str) -> Row:
+        """Return the row of a run. Raises StoreError."""
+        return _row(self.folder(name))
+
     def folder(self, name: str) -> Path:
         """Return the folder of a run. Raises StoreError."""
         path = self.find(name)

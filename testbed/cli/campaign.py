@@ -81,6 +81,8 @@ def campaign(
         console.print(_table(plan, rows))
         runs = counted([row for _, row in rows])
         console.print(f"{target}/  plan, index, {runs}", highlight=False, soft_wrap=True)
+        where = f"./fadelab report {target} writes intervals, tests of the hypotheses and figures"
+        console.print(where, highlight=False, soft_wrap=True)
     if len(versions := sorted({row.fadelab for _, row in rows if row.status == "done"})) > 1:
         warn(f"the runs were made by different versions: {', '.join(versions)}")
     if broken := [row for _, row in rows if row.status == "failed"]:
@@ -171,7 +173,8 @@ def _table(plan: "CampaignPlan", rows: "list[tuple[Run, Row]]") -> object:
     from testbed.results.statistics import statistic
 
     metrics = plan.campaign.metrics
-    table = grid(f"{plan.campaign.name}: medians", "point", padding=(0, 1))
+    tiers = ", ".join(dict.fromkeys(str(point.scenario["tier"]) for point in plan.points))
+    table = grid(f"{plan.campaign.name}: medians, tier {tiers}", "point", padding=(0, 1))
     for heading in ("n", *metrics):
         table.add_column(heading, justify="right", overflow="fold")
     for point in plan.points:

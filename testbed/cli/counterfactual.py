@@ -59,7 +59,8 @@ def counterfactual(run: str, at_s: float, settings: tuple[str, ...], out: Path, 
     found = futures(here, timeline_of(other), round(at_s * 1e9))
     _write(found, other / "counterfactual.csv")
     words = f"{', '.join(settings)} from {at_s:g} s"
-    show.plot([("as it was", folder), (words, other)], other / "counterfactual.png", f"{folder.name}: {words}")
+    runs, title = [("as it was", folder), (words, other)], f"{folder.name}: {words}"
+    show.plot(runs, other / "counterfactual.png", title, summary.flows[0].direction)
     if json_:
         print(json.dumps(_plain(folder, found, summary)))
     else:

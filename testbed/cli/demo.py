@@ -94,7 +94,7 @@ def demo(
     console.print(show.table(summaries, f"the same {seconds:g} s without and with SLACP, tier {tier}{lowered}"))
     console.print(show.comparison(*(summary.goodput_bps for summary in summaries)), highlight=False)
     picture = folders[-1][1] / "demo.png"
-    show.plot(folders, picture, f"TCP over a lossy radio link: {medium}")
+    show.plot(folders, picture, f"TCP over a lossy radio link: {medium}", summaries[0].flows[0].direction)
     console.print(f"plot: {picture}", highlight=False, soft_wrap=True)
     show.warn(*show.lateness(labels, summaries), *show.warnings(summaries, late=False))
     require_intact(summaries)

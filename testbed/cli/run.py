@@ -67,7 +67,8 @@ def run(
             print(json.dumps(summaries[-1].plain()), flush=True)
     if not json_:
         console = Console()
-        console.print(show.table(summaries, f"{loaded.name}: TCP {loaded.tcps}, tier {loaded.tier}"))
+        seeds = f"seed {loaded.seed}" if repeat == 1 else f"seeds {loaded.seed} to {loaded.seed + repeat - 1}"
+        console.print(show.table(summaries, f"{loaded.name}: TCP {loaded.tcps}, tier {loaded.tier}, {seeds}"))
         console.print(quality_table(summaries))
         if (told := show.programs(summaries)) is not None:
             console.print(told)
@@ -75,7 +76,8 @@ def run(
             console.print(guesses)
         for summary in summaries:
             folder = Path(str(summary.folder))
-            show.plot([(f"{summary.scheme} seed {summary.seed}", folder)], folder / "plot.png", summary.run)
+            label, direction = f"{summary.scheme} seed {summary.seed}", summary.flows[0].direction
+            show.plot([(label, folder)], folder / "plot.png", summary.run, direction)
             plot_transfers(summary, folder / "transfers.png")
             console.print(f"{folder}/  scenario, records, plot.png", highlight=False, soft_wrap=True)
     # corruption and lateness that is not allowed are errors, which say it

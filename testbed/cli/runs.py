@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from dashboard.store import Row
 
 _SORTABLE = ("started", "name", "scenario", "tier", "scheme", "tcp", "seed", "goodput_bps", "duration_s")
+_UNITS = "RPM: round trips per minute; energy by assumed powers: {}"
 #: characters of a line; names of runs have 200 at most
 _WIDEST = 400
 
@@ -156,6 +157,7 @@ def show_(run: str, out: Path, json_: bool) -> None:
     from dashboard.store import Store
     from testbed.results import show
     from testbed.results.grid import grid
+    from testbed.results.quality import Powers
 
     folder = folder_of(run, out)
     detail = Store([folder.parent]).detail(folder.name)
@@ -172,8 +174,10 @@ def show_(run: str, out: Path, json_: bool) -> None:
     if detail["problem"]:
         show.warn(detail["problem"])
     if summary is not None:
-        result = grid("result", "figure", padding=(0, 1))
+        state = _state(Store([folder.parent]).row(folder.name))
+        result = grid(f"result: {state}", "figure", padding=(0, 1))
         result.add_column("value", justify="right")
+        result.caption = _UNITS.format(Powers())
         for row in figures(summary, None):
             result.add_row(row["figure"], _value(row["a"], row["unit"]))
         console.print(result, highlight=False)
@@ -196,6 +200,7 @@ def compare(a: str, b: str, out: Path, json_: bool) -> None:
     from dashboard.compare import differences, figures
     from dashboard.store import Store, StoreError
     from testbed.results.grid import grid
+    from testbed.results.quality import Powers
 
     folders = [folder_of(run, out) for run in (a, b)]
     stores = [(Store([folder.parent]), folder.name) for folder in folders]
@@ -210,7 +215,9 @@ def compare(a: str, b: str, out: Path, json_: bool) -> None:
         _print_json({**names, "figures": rows, "differences": settings})
         return
     console = Console()
-    legend = "\n".join(f"{key}: {folder.name}" for key, folder in zip("AB", folders, strict=True))
+    sides = zip("AB", stores, strict=True)
+    legend = "\n".join(f"{key}: {name}, {_state(store.row(name))}" for key, (store, name) in sides)
+    legend += f"\none run each, so B / A has no interval (campaigns have); {_UNITS.format(Powers())}"
     result = grid("results", "figure", caption=legend, padding=(0, 1))
     for heading in ("A", "B", "B / A"):
         result.add_column(heading, justify="right")

@@ -12,7 +12,6 @@ import csv
 import json
 import os
 import platform
-import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -27,6 +26,7 @@ from testbed.papers.paper import Paper
 from testbed.papers.question import Question
 from testbed.papers.results import CellResult, PaperError, Results, Sample
 from testbed.papers.samples import SampleStore
+from testbed.paths import command_line
 from testbed.results.store import processor
 
 _MANIFEST = "manifest.json"
@@ -74,7 +74,7 @@ def compute_into(
         store.remove()
     made = Manifest(
         question=question.digest(),
-        command=[Path(sys.argv[0]).name, *sys.argv[1:]],
+        command=command_line(),
         ended=datetime.now(UTC).isoformat(timespec="seconds"),
         processor_s=round(store.processor_s, 1),
         cores=state(),

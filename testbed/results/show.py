@@ -20,6 +20,7 @@ from rich.progress import BarColumn, Progress, ProgressColumn, SpinnerColumn, Ta
 from rich.table import Table
 from rich.text import Text
 
+from common.sides import Side
 from linklayer.filters.filter import Cause
 from telemetry.parquet import read_records
 from testbed.results.grid import grid
@@ -313,27 +314,33 @@ def pyplot() -> Any:
     return pyplot
 
 
-def plot(folders: Sequence[tuple[str, Path]], target: Path, title: str) -> None:
-    """Draw goodput, data received, cwnd and losses of some runs over time into one PNG; with radios, SNR and PER."""
+def plot(folders: Sequence[tuple[str, Path]], target: Path, title: str, link: Side = "up") -> None:
+    """Draw goodput, data received, cwnd and losses of some runs over time into one PNG; with radios, SNR and PER.
+
+    Losses, SNR and PER are those of one direction of the link.
+    """
     plt = pyplot()
     radios = any(read_records(folder, "phy") for _, folder in folders)
     names = [
-        ("Goodput (1 s mean)", "Mbit/s"),
-        ("Received", "MB"),
+        ("Goodput of all flows (1 s mean)", "Mbit/s"),
+        ("Received by all flows", "MB"),
         ("cwnd", "KiB"),
-        ("Lost since the start", "frames or packets"),
+        (f"Lost since the start, link {link}", "frames or packets"),
     ]
     if radios:
-        names += [("SNR of the frames heard", "dB"), ("Frames lost on the air (1 s mean)", "%")]
+        names += [
+            (f"SNR of the frames heard, link {link}", "dB"),
+            (f"Frames lost on the air (1 s mean), link {link}", "%"),
+        ]
     lines = len(names) // 2
     figure, axes = plt.subplots(lines, 2, figsize=(11, 0.5 + 3 * lines), layout="constrained", sharex=True)
     goodput, received, cwnd, losses, *phy = axes.flat
     for colour, (label, folder) in zip(COLOURS, folders, strict=False):
         _draw_flows(goodput, received, folder, label, colour)
         _draw_cwnd(cwnd, folder, label, colour)
-        _draw_losses(losses, folder, label, colour)
+        _draw_losses(losses, folder, label, colour, link)
         if radios:
-            _draw_phy(phy[0], phy[1], folder, label, colour)
+            _draw_phy(phy[0], phy[1], folder, label, colour, link)
     for axis, (name, unit) in zip(axes.flat, names, strict=True):
         axis.set_title(name, loc="left", fontsize=10)
         axis.set_ylabel(unit)
@@ -374,15 +381,15 @@ _LOSSES = (
 )
 
 
-def _draw_losses(axis: "Axes", folder: Path, label: str, colour: str) -> None:
-    rows = [row for row in read_records(folder, "link") if row["link"] == "up"]
+def _draw_losses(axis: "Axes", folder: Path, label: str, colour: str, link: Side) -> None:
+    rows = [row for row in read_records(folder, "link") if row["link"] == link]
     times = [row["time_ns"] / 1e9 for row in rows]
     for counter, style, _ in _LOSSES:
         axis.plot(times, [row[counter] for row in rows], color=colour, linestyle=style, label=label)
 
 
-def _draw_phy(snr: "Axes", per: "Axes", folder: Path, label: str, colour: str) -> None:
-    rows = [row for row in read_records(folder, "phy") if row["link"] == "up" and row["per"] is not None]
+def _draw_phy(snr: "Axes", per: "Axes", folder: Path, label: str, colour: str, link: Side) -> None:
+    rows = [row for row in read_records(folder, "phy") if row["link"] == link and row["per"] is not None]
     times = [row["time_ns"] / 1e9 for row in rows]
     snr.plot(times, [row["snr_db"] for row in rows], color=colour, label=label, linewidth=1)
     recent: deque[tuple[float, float]] = deque()

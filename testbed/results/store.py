@@ -11,7 +11,6 @@ import json
 import os
 import platform
 import re
-import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
@@ -24,6 +23,7 @@ import yaml
 
 from common.compiled import state
 from testbed.errors import FadelabError
+from testbed.paths import command_line
 from testbed.results.summary import Summary
 from testbed.results.whole_files import write_whole
 from testbed.scenario.schema import Scenario
@@ -159,7 +159,7 @@ def processor() -> str:
 def manifest(scenario: Scenario) -> dict[str, Any]:
     """Return the details of a run: command, seed, queue, versions, sources, machine, form of the cores."""
     return {
-        "command": [Path(sys.argv[0]).name, *sys.argv[1:]],
+        "command": command_line(),
         "scenario": scenario.name,
         "tier": scenario.tier,
         "clock": scenario.clock or TIERS[scenario.tier].clocks[0],

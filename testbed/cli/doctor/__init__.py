@@ -7,6 +7,7 @@ and die with it). A capability is tried, not guessed from version numbers. A che
 looks (other programs, GNU Radio's imports) run side by side.
 """
 
+import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -109,9 +110,11 @@ def render(found: "Sequence[Check]", console: "Console | None" = None, job: str 
     from rich.text import Text
 
     if console is None:
-        # a file is wide: wrapped lines are hard to grep
-        console = Console() if sys.stdout.isatty() else Console(width=160)
-    table = Table("", "what", "seen", "needed for", box=None, pad_edge=False, header_style="bold")
+        # a file is wide, unless COLUMNS says otherwise: wrapped lines are hard to grep
+        console = Console() if sys.stdout.isatty() or "COLUMNS" in os.environ else Console(width=160)
+    table = Table("", "what", box=None, pad_edge=False, header_style="bold")
+    for heading in ("seen", "needed for"):
+        table.add_column(heading, overflow="fold")
     for check in found:
         mark, style = ("ok", "green") if check.ok else ("--", "red" if check.required else "yellow")
         # Text: the output of other programs may hold square brackets

@@ -134,5 +134,5 @@ def test_plot_is_what_it_was(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setattr(show.pyplot(), "close", drawn.append)
     show.plot(folders, tmp_path / "plot.png", "a title")
     monkeypatch.undo()
-    assert fingerprint(figures._svg(drawn[0])) == "c9af9c8df78aaa56"
+    assert fingerprint(figures._svg(drawn[0])) == "dee353b6cc410a17"
     assert fingerprint(show.terminal_plot(folders, 80).plain) == "134cac644684f2f3"

@@ -188,21 +188,24 @@ def test_plot_has_the_records_in_its_units(tmp_path: Path, monkeypatch: pytest.M
     figures: list[Any] = []
     monkeypatch.setattr(show.pyplot(), "close", figures.append)
     show.plot([("run", tmp_path)], tmp_path / "plot.png", "title")
-    [figure] = figures
+    show.plot([("run", tmp_path)], tmp_path / "plot.png", "title", "down")
+    figure, down = figures
+    assert "Lost since the start, link down" in [axis.get_title("left") for axis in down.axes]
+    assert {y for axis in down.axes[4:] for line in axis.lines for y in line.get_ydata() if y is not None} == {100}
     drawn = {axis.get_title("left"): axis for axis in figure.axes}
     lines = {
         title: [[tuple(point) for point in line.get_xydata()] for line in axis.lines if len(line.get_xdata())]
         for title, axis in drawn.items()
     }
-    assert lines.pop("Goodput (1 s mean)") == [[(0, 0), (1, 4), (2, 4), (3, 4)]]
-    assert lines.pop("Received") == [[(0, 0), (1, 0.5), (2, 1), (3, 1.5)]]
+    assert lines.pop("Goodput of all flows (1 s mean)") == [[(0, 0), (1, 4), (2, 4), (3, 4)]]
+    assert lines.pop("Received by all flows") == [[(0, 0), (1, 0.5), (2, 1), (3, 1.5)]]
     assert lines.pop("cwnd") == [[(1, 2), (2, 4), (3, 6)]]
-    assert lines.pop("Lost since the start") == [
+    assert lines.pop("Lost since the start, link up") == [
         [(1, 1), (2, 2), (3, 3)], [(1, 10), (2, 20), (3, 30)], [(1, 7), (2, 7), (3, 7)],
     ]  # fmt: skip
-    assert lines.pop("SNR of the frames heard") == [[(1, 21), (2, 22), (3, 23)]]
+    assert lines.pop("SNR of the frames heard, link up") == [[(1, 21), (2, 22), (3, 23)]]
     # of the frames of the last second
-    [per] = lines.pop("Frames lost on the air (1 s mean)")
+    [per] = lines.pop("Frames lost on the air (1 s mean), link up")
     assert [round(share) for _, share in per] == [10, 15, 25]
     assert not lines
     assert [axis.get_ylabel() for axis in figure.axes] == ["Mbit/s", "MB", "KiB", "frames or packets", "dB", "%"]
