@@ -32,7 +32,7 @@ class FlowSummary:
 
     flow: str
     kind: str
-    direction: str
+    direction: Side
     #: payload bytes the receiver had when the flow's time was up or the transfer complete
     bytes: int
     #: from the first SYN to the end of the transfer, or the flow's set duration; short ones: without the gaps
