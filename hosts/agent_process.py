@@ -24,9 +24,10 @@ from hosts.engine.results import EndReport
 from hosts.engine.streams import Transport
 from hosts.errors import HostError
 from hosts.jsonlines import MessageReader, run_child, unexpected, write_message
+from hosts.kernel.mptcp import KernelMptcp
 from hosts.kernel.namespaces import enter
 from hosts.kernel.probes import TcpProbe
-from hosts.kernel.profiles import user_profile
+from hosts.kernel.profiles import kernel_profile, user_profile
 from hosts.kernel.programs import KernelPrograms
 from hosts.kernel.tcp_flows import KernelTcp
 from hosts.kernel.tun import Tun
@@ -38,6 +39,7 @@ from hosts.messages import AgentConfig, Done, FlowBroken, FromProcess, Go, Pause
 from hosts.tcp.profiles import UserProfile
 from hosts.transports import further_transports
 from hosts.workloads import sender_of
+from hosts.workloads.mptcp import Mptcp
 from tcpip.segment import HEADER_BYTES
 
 
@@ -66,6 +68,8 @@ class AgentProcess:
         self._folder = config.folder
         self.transports = {"tcp": self._make_tcp(config, profile)}
         try:
+            if any(isinstance(work, Mptcp) for work in config.workloads):
+                self.transports[Mptcp.transport] = self._make_mptcp(config)
             open_log = None if config.folder is None else self._open_log
             ports = KernelUdpPorts(self.loop, config.host)
             self.transports |= further_transports(self._context, ports, config.workloads, open_log)
@@ -98,6 +102,11 @@ class AgentProcess:
         if config.receive_buffer_bytes is not None:
             tcp = tcp.but(receive_buffer=config.receive_buffer_bytes)
         return TunTcp(self._context, TunStack(self.loop, tun), tcp)
+
+    def _make_mptcp(self, config: AgentConfig) -> Transport:
+        peers = [config.peer] if config.second_peer is None else [config.peer, config.second_peer]
+        control = None if config.tcp is None else kernel_profile(config.tcp).congestion_control
+        return KernelMptcp(self._context, self.loop, peers, control)
 
     def go(self, epoch: int) -> None:
         """Start the run's clock."""
@@ -155,7 +164,7 @@ class AgentProcess:
 
 
 def _kernels_probe(config: AgentConfig) -> Probe:
-    sent = [work for work in config.workloads if sender_of(work) == config.host]
+    sent = [work for work in config.workloads if sender_of(work) == config.host and work.transport == "tcp"]
     return TcpProbe(config.host, {port: flow for work in sent for port, flow in work.ports().items()})
 
 

@@ -55,6 +55,8 @@ class AgentConfig:
     folder: str | None = None
     #: own IPv4 address, for programs of others; None: not told
     address: str | None = None
+    #: the other host's address on the second link, for MPTCP; None: there is one link
+    second_peer: str | None = None
 
     def __post_init__(self) -> None:
         if self.probe_interval_ms <= 0:

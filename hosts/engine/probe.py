@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from mypy_extensions import mypyc_attr
 from typing_extensions import override
 
+from hosts.engine.results import Subflow
 from hosts.tcp.connection import Connection
 from telemetry.records import FlowRecord, TcpRecord
 
@@ -32,8 +33,9 @@ class TcpInfo:
     bytes_sent: int = 0
     #: sent, and neither acknowledged nor held for lost, headers included; None: not told
     in_flight_bytes: int | None = None
-    #: what our own TCP was in place of itself, in one line; None: itself, or the kernel's
+    #: as in `TcpSent`
     fallback: str | None = None
+    subflows: tuple[Subflow, ...] = ()
 
 
 def info_of(connection: Connection) -> TcpInfo:

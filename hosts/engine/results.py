@@ -33,6 +33,18 @@ class _Sent(_Result):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Subflow:
+    """The sender's counts of one path of an MPTCP connection, as in `TcpSent`; all its subflows together."""
+
+    #: from 1 on
+    path: int
+    bytes_acked: int
+    bytes_sent: int
+    retransmits: int
+    timeouts: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class TcpSent(_Sent):
     """The sending end of a connection: `finished_ns - started_ns` is the transfer time."""
 
@@ -45,8 +57,10 @@ class TcpSent(_Sent):
     retransmits: int
     #: 0 before Linux 6.7
     timeouts: int
-    #: what its window growth was in place of itself, in one line; None: itself, or the kernel's
+    #: what it was in place of what was asked for, in one line: of our own TCP another window growth, of MPTCP plain TCP
     fallback: str | None = None
+    #: of MPTCP
+    subflows: tuple[Subflow, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -151,6 +151,7 @@ class SendingEnd(ABC):
                 retransmits=info.retransmits,
                 timeouts=info.timeouts or 0,
                 fallback=info.fallback,
+                subflows=info.subflows,
                 round_trips=self.delays.counts(),
                 error=error,
             )

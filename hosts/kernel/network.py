@@ -2,7 +2,11 @@
 
     h1 --veth-- st ~~(TAP fl0 ... radio link ... TAP fl0)~~ bas --veth-- h2
 
-Read first: network_namespaces(7), veth(4); docs/hosts.md for the addresses.
+and with a second link, for MPTCP, another pair of stations with a radio link of its own beside it:
+
+    h1 --veth-- st2 ~~(TAP fl0 ... radio link ... TAP fl0)~~ bas2 --veth-- h2
+
+Read first: network_namespaces(7), veth(4), ip-mptcp(8); docs/hosts.md for the addresses.
 
 Rules kept
 - Everything lives in namespaces made here; the machine's own links, routes and sysctls are never touched.
@@ -15,12 +19,14 @@ Left out: opening the TAPs, which station processes do (`hosts/kernel/tap.py`), 
 """
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from functools import partial
 from ipaddress import IPv4Interface
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, NamedTuple, Self, get_args
 
 from common.closing import Closing
+from common.sides import HOSTS, Host, Station, peer_of
 from hosts.errors import HostError
 from hosts.kernel.namespaces import namespace_name, run_in
 from hosts.kernel.ownership import Registry
@@ -29,10 +35,17 @@ from hosts.kernel.tap import RING_PACKETS, TUN_DEVICE, TUN_MISSING, create_persi
 if TYPE_CHECKING:
     from pyroute2 import IPRoute
 
-Role = Literal["h1", "st", "bas", "h2"]
-ROLES: tuple[Role, ...] = get_args(Role)
+Role = Literal["h1", "st", "bas", "h2", "st2", "bas2"]
+#: those of a run with one link
+ROLES: tuple[Role, ...] = get_args(Role)[:4]
+#: the stations of the second link
+SECOND_STATIONS: Mapping[Station, Role] = {"st": "st2", "bas": "bas2"}
 TAP_NAME = "fl0"
+#: towards a host, in a station's namespace; towards the station, in a host's
 VETH_NAME = "eth0"
+_SECOND_VETH_NAME = "eth1"
+#: MPTCP_PM_ADDR_FLAG_SIGNAL (linux/mptcp.h)
+_SIGNAL = 1
 _CAP_NET_ADMIN, _CAP_SYS_ADMIN = 12, 21  # linux/capability.h
 
 
@@ -47,8 +60,14 @@ class AddressPlan(NamedTuple):
     h2: IPv4Interface = IPv4Interface("10.77.2.2/24")
 
 
+#: of the second link
+SECOND_ADDRESSES = AddressPlan(
+    *(IPv4Interface(f"10.78.{end}") for end in ("1.2/24", "1.1/24", "9.1/30", "9.2/30", "2.1/24", "2.2/24"))
+)
+
+
 class Network(Closing):
-    """The four namespaces of a run, with links, addresses and routes.
+    """The four namespaces of a run, with links, addresses and routes; six with a second link.
 
     `mtu` is in octets of the IP packet and holds for every link, so TCP's MSS is `mtu` - 40.
     """
@@ -58,6 +77,7 @@ class Network(Closing):
         run: str,
         *,
         mtu: int = 1500,
+        second_link: bool = False,
         registry: Registry | None = None,
     ) -> None:
         if mtu < 68:
@@ -65,7 +85,9 @@ class Network(Closing):
         self.run = run
         self.mtu = mtu
         self.addresses = AddressPlan()
-        self.namespaces: dict[Role, str] = {role: namespace_name(run, role) for role in ROLES}
+        self._second_link = second_link
+        roles = (*ROLES, *SECOND_STATIONS.values()) if second_link else ROLES
+        self.namespaces: dict[Role, str] = {role: namespace_name(run, role) for role in roles}
         self._registry = registry or Registry()
         self._claimed = False
 
@@ -99,9 +121,25 @@ class Network(Closing):
         """Record a child process, so that `clean` ends it if this run is killed."""
         self._registry.add_child(self.run, pid)
 
-    def address(self, host: Literal["h1", "h2"]) -> str:
+    def address(self, host: Host) -> str:
         """Return a host's IPv4 address."""
-        return str((self.addresses.h1 if host == "h1" else self.addresses.h2).ip)
+        return self.host_addresses(host)[0]
+
+    def host_addresses(self, host: Host) -> tuple[str, ...]:
+        """Return a host's IPv4 address on each link."""
+        plans = (self.addresses, SECOND_ADDRESSES) if self._second_link else (self.addresses,)
+        return tuple(str(getattr(plan, host).ip) for plan in plans)
+
+    def add_paths(self, sender: Host) -> None:
+        """Let MPTCP connections that a host opens have a second subflow, over the second link.
+
+        The receiving host tells the sender of its address there, to which the sender's path manager connects; the
+        routes do the rest. Raises HostError where the kernel has no MPTCP.
+        """
+        receiver = peer_of(sender)
+        announced = str(getattr(SECOND_ADDRESSES, receiver).ip)
+        for host, accepted, own in ((sender, 1, None), (receiver, 0, announced)):
+            run_in(self.namespaces[host], partial(_set_path_manager, accepted, own))
 
     def __enter__(self) -> Self:
         self.up()
@@ -112,13 +150,20 @@ class Network(Closing):
 
         for name in self.namespaces.values():
             netns.create(name)
-        plan = self.addresses
-        for router in ("st", "bas"):
-            self._inside(router, self._prepare)
-        self._inside("h1", lambda ip: self._host(ip, plan.h1, plan.st_lan, self.namespaces["st"]))
-        self._inside("h2", lambda ip: self._host(ip, plan.h2, plan.bas_lan, self.namespaces["bas"]))
-        self._inside("st", lambda ip: self._router(ip, plan.st_lan, plan.st_radio, plan.bas_radio, plan.h2))
-        self._inside("bas", lambda ip: self._router(ip, plan.bas_lan, plan.bas_radio, plan.st_radio, plan.h1))
+        for role in self.namespaces:
+            self._inside(role, self._prepare)
+        for host in HOSTS:
+            run_in(self.namespaces[host], lambda: Path("/proc/sys/net/ipv4/ip_forward").write_text("0\n"))
+        self._join(self.addresses, "st", "bas", VETH_NAME)
+        if self._second_link:
+            self._join(SECOND_ADDRESSES, SECOND_STATIONS["st"], SECOND_STATIONS["bas"], _SECOND_VETH_NAME)
+
+    def _join(self, plan: AddressPlan, st: Role, bas: Role, veth: str) -> None:
+        """Join the hosts by one link, whose interfaces are `veth` there."""
+        self._inside("h1", lambda ip: self._host(ip, plan.h1, plan.st_lan, plan.h2, self.namespaces[st], veth))
+        self._inside("h2", lambda ip: self._host(ip, plan.h2, plan.bas_lan, plan.h1, self.namespaces[bas], veth))
+        self._inside(st, lambda ip: self._router(ip, plan.st_lan, plan.st_radio, plan.bas_radio, plan.h2))
+        self._inside(bas, lambda ip: self._router(ip, plan.bas_lan, plan.bas_radio, plan.st_radio, plan.h1))
 
     def _inside(self, role: Role, work: Callable[["IPRoute"], None]) -> None:
         def body() -> None:
@@ -144,13 +189,21 @@ class Network(Closing):
                 path.write_text(f"{value}\n")
         ip.link("set", index=1, state="up")
 
-    def _host(self, ip: "IPRoute", own: IPv4Interface, gateway: IPv4Interface, router: str) -> None:
-        self._prepare(ip)
-        Path("/proc/sys/net/ipv4/ip_forward").write_text("0\n")
+    def _host(
+        self,
+        ip: "IPRoute",
+        own: IPv4Interface,
+        gateway: IPv4Interface,
+        far_host: IPv4Interface,
+        router: str,
+        veth: str,
+    ) -> None:
         peer = {"ifname": VETH_NAME, "net_ns_fd": router}
-        ip.link("add", ifname=VETH_NAME, kind="veth", peer=peer)
-        self._configure_veth(ip, own)
-        ip.route("add", dst="default", gateway=str(gateway.ip))
+        ip.link("add", ifname=veth, kind="veth", peer=peer)
+        self._configure_veth(ip, own, veth)
+        # the default route is the first link's
+        target = "default" if veth == VETH_NAME else str(far_host.network)
+        ip.route("add", dst=target, gateway=str(gateway.ip))
 
     def _router(
         self,
@@ -169,20 +222,40 @@ class Network(Closing):
         ip.addr("add", index=index, address=str(radio.ip), prefixlen=radio.network.prefixlen)
         ip.route("add", dst=str(far_host.network), gateway=str(far_radio.ip), oif=index)
 
-    def _configure_veth(self, ip: "IPRoute", address: IPv4Interface) -> None:
+    def _configure_veth(self, ip: "IPRoute", address: IPv4Interface, name: str = VETH_NAME) -> None:
         """Address, MTU and real segments on one end of a veth.
 
         A veth passes TCP's bundles of up to 64 KB unsegmented. Captures, queue lengths and counts would show
         one "packet" for dozens, and a bundle would reach the TAP's ring as a burst. With gso_max_segs 1 the
         sending TCP builds single segments, and a forwarded bundle is segmented at this device.
         """
-        index = ip.link_lookup(ifname=VETH_NAME)[0]
+        index = ip.link_lookup(ifname=name)[0]
         ip.link("set", index=index, mtu=self.mtu, gso_max_segs=1)
         ip.link("set", index=index, state="up")
         ip.addr("add", index=index, address=str(address.ip), prefixlen=address.network.prefixlen)
         segments = ip.get_links(index)[0].get("gso_max_segs")
         if segments != 1:
             raise HostError(f"the kernel keeps gso_max_segs {segments} on a veth: single segments need Linux 6.1")
+
+
+def _set_path_manager(accepted: int, announced: str | None) -> None:
+    """Allow MPTCP connections of this namespace one more subflow, to at most so many addresses that the peer announces.
+
+    Raises HostError.
+    """
+    from pyroute2 import MPTCP, NetlinkError
+
+    enabled = Path("/proc/sys/net/mptcp/enabled")
+    if not enabled.exists():
+        raise HostError("this kernel has no MPTCP (CONFIG_MPTCP): leave out second_link and workloads of kind mptcp")
+    enabled.write_text("1\n")
+    try:
+        with MPTCP() as manager:
+            manager.limits("set", subflows=1, add_addr_accepted=accepted)
+            if announced is not None:
+                manager.endpoint("add", addr=announced, flags=_SIGNAL)
+    except NetlinkError as error:
+        raise HostError(f"cannot set MPTCP's path manager: {error.args[1]}") from None
 
 
 def add_address(interface: str, address: str) -> None:

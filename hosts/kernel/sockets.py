@@ -6,12 +6,12 @@ import socket
 from hosts.errors import HostError
 
 
-def listen(host: str, port: int, kind: socket.SocketKind) -> socket.socket:
-    """Return a non-blocking socket bound to the port; a stream socket listens.
+def listen(host: str, port: int, kind: socket.SocketKind, protocol: int = 0) -> socket.socket:
+    """Return a non-blocking socket bound to the port, by default of the kind's usual protocol; a stream socket listens.
 
     Raises HostError when the port is taken.
     """
-    listener = socket.socket(socket.AF_INET, kind)
+    listener = socket.socket(socket.AF_INET, kind, protocol)
     try:
         if kind == socket.SOCK_STREAM:
             # connections of an earlier run in TIME_WAIT must not block the port

@@ -14,7 +14,7 @@ from typing_extensions import override
 
 from hosts.engine.content import CHUNK, Incoming, Received, Stream
 from hosts.engine.context import Context
-from hosts.engine.probe import FlowCounter, TcpInfo
+from hosts.engine.probe import FlowCounter, Probe, TcpInfo
 from hosts.engine.streams import HasReceived, HasSent, Receive, ReceivingEnd, SendingEnd, Transfer, Transport
 from hosts.errors import HostError
 from hosts.kernel.sockets import delay_acks, listen
@@ -32,9 +32,14 @@ class KernelTcp(Transport):
         self._context, self._loop, self._delayed_ack = context, loop, delayed_ack
         self._listeners: dict[int, socket.socket] = {}
 
+    @property
+    def _protocol(self) -> int:
+        """The protocol of its sockets."""
+        return socket.IPPROTO_TCP
+
     def bind(self, port: int) -> None:
         """Listen on a port; connections wait for `accept`. Raises HostError when the port is taken."""
-        listener = listen(self._context.host, port, socket.SOCK_STREAM)
+        listener = listen(self._context.host, port, socket.SOCK_STREAM, self._protocol)
         if self._delayed_ack:
             delay_acks(listener)
         self._listeners[port] = listener
@@ -65,13 +70,23 @@ class KernelTcp(Transport):
 
 
 class KernelSender(SendingEnd):
-    """The sending end of a socket."""
+    """The sending end of a socket of this protocol; `probe` as for every sending end."""
 
-    def __init__(self, context: Context, loop: Loop, transfer: Transfer, paused: bool, done: HasSent) -> None:
-        super().__init__(context, transfer, paused, done)
+    def __init__(
+        self,
+        context: Context,
+        loop: Loop,
+        transfer: Transfer,
+        paused: bool,
+        done: HasSent,
+        *,
+        protocol: int = socket.IPPROTO_TCP,
+        probe: Probe | None = None,
+    ) -> None:
+        super().__init__(context, transfer, paused, done, probe=probe)
         assert isinstance(self._content, Stream), "a kernel takes octets, not numbers"
         self._octets, self._loop = self._content, loop
-        self._socket = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+        self._socket = socket.socket(socket.AF_INET, socket.SOCK_STREAM, protocol)
         self._socket.setblocking(False)
         if transfer.congestion_control is not None:
             _control_by(self._socket, transfer.congestion_control)

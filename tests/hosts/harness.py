@@ -36,6 +36,17 @@ needs_network = [
     pytest.mark.skipif(os.geteuid() != 0 or not Path("/dev/net/tun").exists(), reason="needs root and /dev/net/tun"),
 ]
 
+
+def _has_mptcp() -> bool:
+    try:
+        socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_MPTCP).close()
+    except OSError:
+        return False
+    return True
+
+
+needs_mptcp = pytest.mark.skipif(not _has_mptcp(), reason="this kernel has no MPTCP")
+
 _numbers = count()
 Direction = Literal["up", "down"]
 #: the TCPs of h1 and h2

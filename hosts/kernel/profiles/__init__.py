@@ -13,7 +13,7 @@ Rules kept
 
 What Linux cannot be told of the papers' TCPs: docs/hosts.md, "Limits of Linux".
 
-Left out: per-socket options of other programs, MPTCP; profiles of userspace TCPs (`hosts/tcp/profiles/`).
+Left out: per-socket options of other programs; profiles of userspace TCPs (`hosts/tcp/profiles/`).
 """
 
 import errno
@@ -84,6 +84,11 @@ class TcpProfile:
     quickack: bool = False
     delayed_ack: bool = False
 
+    @property
+    def with_mptcp(self) -> bool:
+        """Whether MPTCP connections can have it: requests for delayed ACKs and ELN's eBPF do not reach subflows."""
+        return not self.delayed_ack and self.congestion_control != ELN_CONTROL
+
 
 PROFILES: Final = Registry("hosts.kernel.profiles", "PROFILE", TcpProfile)
 
@@ -125,12 +130,12 @@ def kernel_profile(name: str, receive_buffer: int | None = None) -> TcpProfile:
 
 
 def apply(namespace: str, profile: TcpProfile) -> None:
-    """Apply a profile to a host: its sysctls and the attributes of its default route.
+    """Apply a profile to a host of a run: its sysctls and the attributes of its routes through gateways.
 
     Existing connections keep their settings. Raises HostError for a setting, a congestion control
     or a namespace that is missing, and when the kernel does not keep a written value.
     """
-    run_in(namespace, lambda: _apply_here(profile))
+    run_in(namespace, lambda: _apply_here(profile, every_gateway=True))
 
 
 def apply_settings(profile: TcpProfile) -> None:
@@ -167,14 +172,14 @@ def applied_here(profile: TcpProfile) -> Iterator[None]:
     restore()
 
 
-def _apply_here(profile: TcpProfile) -> None:
+def _apply_here(profile: TcpProfile, *, every_gateway: bool = False) -> None:
     apply_settings(profile)
     metrics: dict[str, int | str] = {"cc_algo": profile.congestion_control}
     if profile.initcwnd is not None:
         metrics["initcwnd"] = profile.initcwnd
     if profile.quickack:
         metrics["quickack"] = 1
-    _replace_default_route(metrics)
+    _replace_default_route(metrics, every_gateway=every_gateway)
 
 
 def _set(name: str, value: str, why: str) -> None:
@@ -193,18 +198,24 @@ def _set(name: str, value: str, why: str) -> None:
         raise HostError(f"net.ipv4.{name} stays {' '.join(kept)} where {why} needs {value}")
 
 
-def _replace_default_route(metrics: dict[str, int | str]) -> None:
+def _replace_default_route(metrics: dict[str, int | str], *, every_gateway: bool = False) -> None:
+    """Give the default route these attributes, and with `every_gateway` the other routes through gateways, too."""
     from pyroute2 import IPRoute, NetlinkError  # imports take 200 ms, and some users need PROFILES only
 
     with IPRoute() as ip:
         routes = ip.get_default_routes(family=socket.AF_INET, table=_MAIN_TABLE)
         if not routes:
             raise HostError("the namespace has no default route to give initcwnd and congestion control to")
+        if every_gateway:
+            # with a second link, that to the far host on it
+            far = ip.get_routes(family=socket.AF_INET, table=_MAIN_TABLE)
+            routes = [*routes, *(route for route in far if route.get("gateway") and route.get("dst"))]
         for route in routes:
             same = {name: route.get(name) for name in ("gateway", "oif", "priority", "prefsrc", "proto")}
             wanted = {name: value for name, value in {**same, "metrics": metrics}.items() if value}
+            target = f"{route.get('dst')}/{route['dst_len']}" if route.get("dst") else "default"
             try:
-                ip.route("replace", dst="default", **wanted)
+                ip.route("replace", dst=target, **wanted)
             except NetlinkError as error:
                 if error.code != errno.EINVAL or "cc_algo" not in metrics:
                     raise HostError(f"cannot set {metrics} on the default route: {error.args[1]}") from None
