@@ -15,16 +15,20 @@ from common.closing import Closing
 from telemetry.records import RECORD_TYPES, Record, field_types
 
 _ROWS_PER_GROUP = 16_384
+#: prefix of the files with the records of a second link's stations
+SECOND = "second-"
 
 
 class ParquetSink(Closing):
-    """A sink (`sinks.py`) that appends to `<folder>/<measurement>.parquet`. `tags` go into each file's metadata.
+    """A sink (`sinks.py`) that appends to `<folder>/<prefix><measurement>.parquet`.
 
+    `tags` go into each file's metadata.
     A file exists once its measurement has a record, and is readable once the sink is closed.
     """
 
-    def __init__(self, folder: Path, tags: dict[str, str]) -> None:
+    def __init__(self, folder: Path, tags: dict[str, str], prefix: str = "") -> None:
         self._folder = folder
+        self._prefix = prefix
         self._tags = tags
         self._rows: dict[type[Record], list[Record]] = {kind: [] for kind in RECORD_TYPES}
         self._writers: dict[type[Record], Any] = {}
@@ -64,7 +68,7 @@ class ParquetSink(Closing):
         rows = self._rows[kind]
         schema = _schema(kind).with_metadata(self._tags)
         if kind not in self._writers:
-            path = self._folder / f"{kind.measurement}.parquet"
+            path = self._folder / f"{self._prefix}{kind.measurement}.parquet"
             self._writers[kind] = pq.ParquetWriter(path, schema, compression="zstd")
         columns = [pa.array([getattr(row, field.name) for row in rows], field.type) for field in schema]
         self._writers[kind].write_table(pa.Table.from_arrays(columns, schema=schema))

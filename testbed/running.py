@@ -33,7 +33,9 @@ def check_tier(scenario: Scenario) -> None:
         if plan.split is not None:
             split_routes.check()
     for present in (plan, *(change.plan for change in plan.changes)):
-        MEDIA[plan.tier.medium].check(present)
+        for each in (present, present.second):
+            if each is not None:
+                MEDIA[plan.tier.medium].check(each)
 
 
 def unused(scenario: Scenario) -> Iterator[str]:

@@ -57,6 +57,7 @@ def host(
     except ValueError:
         raise FadelabError(f"--peer {peer}: must be the other host's IPv4 address, as in 10.77.2.2") from None
     loaded = load(scenario or options.DEMO_SCENARIOS[options.DEMO_TIER], settings)
+    options.require_one_link(loaded)
     console = Console(stderr=True, highlight=False, soft_wrap=True)
     name = run_name or f"{start_stamp()}-host-{role}"
 

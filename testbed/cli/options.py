@@ -4,13 +4,16 @@ import json
 import math
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
-from typing import Any, get_args
+from typing import TYPE_CHECKING, Any, get_args
 
 import click
 
 from testbed.errors import FadelabError
 from testbed.paths import root
 from testbed.tiers import TIERS, Clock, tier_with
+
+if TYPE_CHECKING:
+    from testbed.scenario.schema import Scenario
 
 #: scenario of the demo, by tier
 DEMO_SCENARIOS = {name: root() / "scenarios" / tier.demo for name, tier in TIERS.items() if tier.demo}
@@ -71,6 +74,12 @@ def influx(command: Callable[..., Any]) -> Callable[..., Any]:
     )
     token = click.option("--token-file", type=FILE, help="File with that InfluxDB's token, or user:password.")
     return url(token(command))
+
+
+def require_one_link(scenario: "Scenario") -> None:
+    """Raise FadelabError when a station or a host on its own is asked for a scenario with two links."""
+    if scenario.second_link is not None:
+        raise FadelabError("second_link: a station or a host on its own has one link: use run, or set it to null")
 
 
 def device_settings(devices: Sequence[str]) -> tuple[str, ...]:

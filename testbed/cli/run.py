@@ -72,6 +72,8 @@ def run(
         console.print(quality_table(summaries))
         if (told := show.programs(summaries)) is not None:
             console.print(told)
+        if (shares := show.paths(summaries)) is not None:
+            console.print(shares)
         if (guesses := show.guesses(summaries)) is not None:
             console.print(guesses)
         for summary in summaries:

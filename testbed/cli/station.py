@@ -66,6 +66,7 @@ def station(
             f"link.scheme {loaded.link.scheme}: a station on its own has no proxy that splits connections: "
             "choose another scheme, or use run"
         )
+    options.require_one_link(loaded)
     console = Console(stderr=True)
     folder = out / f"{start_stamp()}-station-{role}"
 

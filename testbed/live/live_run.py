@@ -9,53 +9,45 @@ a run tells how many events were late.
 import itertools
 import os
 import time
-from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from datetime import UTC, datetime
-from pathlib import Path
 
-from common.sides import HOSTS, SIDES, STATIONS, Host, Side, other
+from common.sides import HOSTS, Host
 from hosts.engine.delays import Delays
 from hosts.engine.results import EndReport
 from hosts.engine.split_pairs import SplitCounters
 from hosts.kernel.bpf.eln import Eln, needs_eln
-from hosts.kernel.network import Network
+from hosts.kernel.network import SECOND_STATIONS, Network
 from hosts.kernel.profiles import PROFILES, apply, kernel_profile
 from hosts.messages import (
     AgentConfig,
     Done,
     FromProcess,
     Go,
-    LossEvents,
     Pause,
     Ready,
     SplitConfig,
-    Started,
-    StationChange,
-    StationConfig,
     Stop,
-    Transmissions,
-    Watch,
 )
-from linklayer.station_counts import StationCounts, StationFinal, StationReport
-from telemetry.parquet import ParquetSink
-from telemetry.records import AccessRecord, ControlRecord, FlowRecord, PhyRecord, StationRecord, TcpRecord
+from hosts.workloads import sender_of
+from hosts.workloads.mptcp import Mptcp
+from telemetry.parquet import SECOND, ParquetSink
+from telemetry.records import ControlRecord, FlowRecord, TcpRecord
 from telemetry.sinks import Sinks
 from telemetry.views import PhyView
 from testbed.live import grid
 from testbed.live.children import Child, ChildError, ChildGroup
-from testbed.live.media import Wiring, medium_of
+from testbed.live.link_stations import LinkStations
+from testbed.live.media import medium_of
 from testbed.paths import bpf_objects
-from testbed.results.collisions import CollisionCounter
-from testbed.results.ground_truth import Confusion, GuessScore, LossGuessMerger
-from testbed.results.store import RunFolder, station_log
-from testbed.results.summary import Summary, belief_record, joined_record, summarize, summarize_access
+from testbed.results.store import RunFolder
+from testbed.results.summary import Summary, summarize
 from testbed.run_hooks import NO_HOOKS, ProgressMeter, RunHooks, Show
 from testbed.scenario.run_plan import Plan
 from testbed.steering import Change, Steering
 
-_STATION, _AGENT, _PROXY = "testbed.live.station_process", "hosts.agent_process", "hosts.split_proxy"
+_AGENT, _PROXY = "hosts.agent_process", "hosts.split_proxy"
 _READY_S = 30.0
 _FINAL_S = 10.0
 #: the run's epoch lies this far ahead at least when it is announced, so that it reaches every process in time
@@ -81,8 +73,6 @@ def run_live(
 class _LiveRun:
     def __init__(self, plan: Plan, folder: RunFolder, show: Show, hooks: RunHooks) -> None:
         self._plan = plan
-        #: the plan with the changes so far
-        self._present = plan
         self._steering = hooks.steering or Steering.of(plan)
         self._view_sink = hooks.view_sink
         self._all_ready = hooks.ready
@@ -90,55 +80,54 @@ class _LiveRun:
         self._name = plan.stem if plan.clock == "virtual" else folder.name
         tags = {"run": self._name, "tier": plan.tier.name, "scenario": plan.name}
         self._sinks = Sinks([ParquetSink(folder.path, tags), *hooks.sinks])
+        #: for the second link's stations, whose records the hooks do not have
+        self._second_sinks = Sinks([] if plan.second is None else [ParquetSink(folder.path, tags, SECOND)])
         self._folder = folder
         #: names of processes that are ready, and of hosts whose work is done
         self._ready: set[str] = set()
         self._done: set[str] = set()
         self._reports: list[EndReport] = []
-        self._latest: dict[Side, StationReport] = {}
-        self._finals: dict[Side, StationFinal] = {}
         self._split: SplitCounters | None = None
         #: the senders' smoothed round-trip times, by flow
         self._smoothed: dict[str, Delays] = {}
         self._progress = ProgressMeter(plan.workloads, show)
         self._epoch = 0
-        self._stations: dict[Side, Child] = {}
         self._hosts: dict[Host, Child] = {}
-        self._wirings: Mapping[Side, Wiring] = {}
+        #: of the link, and of the second one
+        self._links: list[LinkStations] = []
         #: whether the stations make views of their radios, and the number of changes by a person
         self._watched = False
         self._changes = 0
-        self._sides: dict[str, Side] = {}
-        self._score = GuessScore()
-        self._merger = LossGuessMerger(self._score)
-        #: on a shared carrier
-        self._collisions = CollisionCounter()
-        self._shared_clock = False
-        self._access: dict[Side, AccessRecord] = {}
-        #: time up to which each station has reported its losses and guesses
-        self._loss_events_until: dict[Side, int] = {}
-        #: bits sent on the air over time (s)
-        self._sent_bits: dict[Side, list[tuple[float, float]]] = {side: [(0.0, 0.0)] for side in SIDES}
 
     def run(self) -> Summary:
         plan = self._plan
         self._progress.show()
         with ExitStack() as stack:
             stack.callback(self._sinks.close)
+            stack.callback(self._second_sinks.close)
             # two runs may start in the same second from different folders: the pid keeps them apart
-            network = Network(f"{os.getpid()}-{next(_numbers)}", mtu=plan.mtu_bytes)
+            network = Network(
+                f"{os.getpid()}-{next(_numbers)}", mtu=plan.mtu_bytes, second_link=plan.second is not None
+            )
             group = stack.enter_context(ChildGroup())
             # children start while the network is made; those without a radio before the medium loads what radios need,
             # and starts threads
-            self._hosts = {host: group.add(self._child(f"host {host}", _AGENT)) for host in HOSTS}
-            proxy = None if plan.split is None else group.add(self._child("split", _PROXY))
-            self._wirings = stack.enter_context(medium_of(plan).open(plan))
+            copied = plan.clock == "virtual"
+            self._hosts = {host: group.add(Child(f"host {host}", _AGENT, copied=copied)) for host in HOSTS}
+            proxy = None if plan.split is None else group.add(Child("split", _PROXY, copied=copied))
+            wirings = stack.enter_context(medium_of(plan).open(plan))
+            links = [LinkStations(plan, wirings, self._folder, self._sinks.write)]
+            if (second := plan.second) is not None:
+                wirings = stack.enter_context(medium_of(second).open(second))
+                links.append(LinkStations(second, wirings, self._folder, self._second_sinks.write, SECOND_STATIONS))
+            self._links = links
             stack.callback(network.close)
             eln = Eln(bpf_objects())
             stack.callback(eln.close)
             # before all that they use
             stack.callback(group.close)
-            self._start_stations(group)
+            for link in links:
+                link.start(group)
             network.up()
             for child in group.children:
                 network.add_child(child.pid)
@@ -151,7 +140,11 @@ class _LiveRun:
             if plan.clock == "virtual":
                 # radios begin when stations are configured: at the same time, whatever came before
                 grid.pause()
-            self._configure_stations(network)
+            if second is not None:
+                # all in one direction
+                network.add_paths(next(sender_of(work) for work in plan.workloads if isinstance(work, Mptcp)))
+            for link in links:
+                link.configure(network.namespaces)
             self._configure_hosts(network)
             if proxy is not None and plan.split is not None:
                 profile_name = plan.split.profile
@@ -175,33 +168,6 @@ class _LiveRun:
         self._folder.finish(summary)
         return replace(summary, run=self._folder.name, folder=str(self._folder.path))
 
-    def _child(self, name: str, module: str, *, pass_fds: Sequence[int] = (), log: Path | None = None) -> Child:
-        plan = self._plan
-        # a start takes seconds where the clock is virtual; GNU Radio's threads cannot be copied
-        copied = plan.clock == "virtual" and not (plan.tier.radio and module == _STATION)
-        return Child(name, module, pass_fds=pass_fds, log=log, copied=copied)
-
-    def _start_stations(self, group: ChildGroup) -> None:
-        for side, wiring in self._wirings.items():
-            name = STATIONS[side]
-            log = station_log(self._folder.path, name)
-            child = group.add(self._child(f"station {name}", _STATION, pass_fds=wiring.fds, log=log))
-            self._sides[child.name] = side
-            self._stations[side] = child
-
-    def _configure_stations(self, network: Network) -> None:
-        # a station is told of a change when it comes: runs that differ in a later change begin alike
-        present = {name: value for name, value in self._plan.values.items() if name != "changes"}
-        for side, child in self._stations.items():
-            config = StationConfig(
-                scenario=present,
-                side=side,
-                folder=str(self._folder.path.absolute()),
-                namespace=network.namespaces[STATIONS[side]],
-                wiring=self._wirings[side].config,
-            )
-            child.send(config)
-
     def _configure_hosts(self, network: Network) -> None:
         for host, peer in zip(HOSTS, reversed(HOSTS), strict=True):
             plan = self._plan.hosts[host]
@@ -209,6 +175,7 @@ class _LiveRun:
                 host=host,
                 peer=network.address(peer),
                 address=network.address(host),
+                second_peer=next(iter(network.host_addresses(peer)[1:]), None),
                 workloads=self._plan.workloads,
                 namespace=network.namespaces[host],
                 seed=self._plan.seed,
@@ -229,6 +196,7 @@ class _LiveRun:
         epoch_ns = time.time_ns() + self._epoch - time.monotonic_ns()
         self._folder.began(datetime.fromtimestamp(epoch_ns / 1e9, UTC))
         self._sinks.begin(epoch_ns)
+        self._second_sinks.begin(epoch_ns)
         self._progress.show("running")
         hosts = {f"host {host}" for host in HOSTS}
         group.receive_until(
@@ -257,8 +225,8 @@ class _LiveRun:
         self._progress.show(elapsed_s=None if elapsed_s is None else max(elapsed_s, 0.0))
         if self._view_sink is not None and self._view_sink.watched != self._watched:
             self._watched = not self._watched
-            for station in self._stations.values():
-                station.send(Watch(watched=self._watched))
+            # the page shows the first link
+            self._links[0].watch(self._watched)
         if elapsed_s is None:
             return None
         if elapsed_s >= 0:
@@ -268,15 +236,10 @@ class _LiveRun:
         return None if next_s is None else next_s - elapsed_s
 
     def _change(self, change: Change) -> None:
-        """Apply a change to the medium, the stations and the hosts, and record it."""
-        before, after = self._present, change.plan
-        self._present = after
-        for side, wiring in self._wirings.items():
-            if wiring.set_path is not None:
-                wiring.set_path(after.stations[side].air)
-        if before.values != after.values:
-            for station in self._stations.values():
-                station.send(StationChange(scenario=after.values))
+        """Apply a change to the media, the stations and the hosts, and record it."""
+        for link, after in zip(self._links, (change.plan, change.plan.second), strict=False):
+            if after is not None:
+                link.change(after)
         for host in self._hosts.values():
             host.send(Pause(paused=change.paused))
         self._changes += not change.scheduled
@@ -288,9 +251,6 @@ class _LiveRun:
 
     def _handle_message(self, child: Child, message: FromProcess) -> None:
         match message:
-            case Started():
-                if message.radio:
-                    self._folder.note_radio(STATIONS[self._sides[child.name]], message.radio)
             case Ready():
                 self._ready.add(child.name)
             case Done():
@@ -300,65 +260,22 @@ class _LiveRun:
                 if isinstance(message, TcpRecord) and message.srtt_ms is not None:
                     self._smoothed.setdefault(message.flow, Delays()).add(round(message.srtt_ms * 1e6))
                 self._sinks.write(message)
-            case PhyRecord() | StationRecord():
-                self._sinks.write(message)
-            case Transmissions():
-                self._collisions.handle(self._sides[child.name], message.spans_s)
-                self._shared_clock = True
-            case AccessRecord():
-                side = self._sides[child.name]
-                self._access[side] = message
-                self._sinks.write(replace(message, collisions=self._counted_collisions(side)))
             case PhyView():
                 if self._view_sink is not None:
                     self._view_sink.show(message)
-            case StationReport():
-                self._handle_station_report(self._sides[child.name], message)
-            case LossEvents():
-                self._handle_loss_events(self._sides[child.name], message)
             case EndReport():
                 self._reports.append(message)
-            case StationFinal():
-                self._finals[self._sides[child.name]] = message
             case SplitCounters():
                 self._split = message
-
-    def _handle_station_report(self, side: Side, report: StationReport) -> None:
-        self._latest[side] = report
-        points = self._sent_bits[side]
-        last_s, last_bits = points[-1]
-        time_s = report.time_ns / 1e9
-        points.append((time_s, last_bits + report.throughput_bps * (time_s - last_s)))
-        far = self._latest.get(other(side))
-        self._sinks.write(joined_record(side, report, StationCounts() if far is None else far.counts))
-        if (beliefs := belief_record(side, report)) is not None:
-            self._sinks.write(beliefs)
-
-    def _handle_loss_events(self, side: Side, events: LossEvents) -> None:
-        """Take a station's losses and guesses; score those up to the time that both stations have reported."""
-        for loss in events.losses:
-            self._merger.handle(loss)
-        for guess in events.guesses:
-            self._merger.handle(guess)
-        self._loss_events_until[side] = events.until_ns
-        if len(self._loss_events_until) == len(SIDES):
-            self._merger.settle(min(self._loss_events_until.values()))
-
-    def _counted_collisions(self, side: Side) -> int | None:
-        return self._collisions.collisions[side] if self._shared_clock else None
-
-    def _confusion(self) -> Confusion | None:
-        """Return the guesses by true cause; None when filters guess and the true causes are unknown."""
-        if not self._plan.tier.fates:
-            return None if self._plan.guesses or self._present.guesses else {}
-        self._merger.settle(max(self._loss_events_until.values(), default=0) + 1)
-        return self._score.confusion()
+            case _:
+                for link in self._links:
+                    if link.has(child):
+                        link.handle(child, message)
 
     # -- the result ------------------------------------------------------------------------------------------
 
     def _summarize(self, until_s: float) -> Summary:
-        if len(self._finals) < len(SIDES):
-            raise ChildError("a station ended without its final report")
+        first, *others = [link.result(until_s) for link in self._links]
         if self._plan.split is not None and self._split is None:
             raise ChildError("the proxy that splits connections ended without its final report")
         return summarize(
@@ -366,15 +283,13 @@ class _LiveRun:
             run=self._name,
             folder=None if self._plan.clock == "virtual" else str(self._folder.path),
             reports=self._reports,
-            finals=self._finals,
-            sent_bits=self._sent_bits,
+            finals=first.finals,
+            sent_bits=first.sent_bits,
             until_s=until_s,
             changes=self._changes,
             split=self._split,
-            confusion=self._confusion(),
-            access={
-                side: summarize_access(record, self._counted_collisions(side), until_s)
-                for side, record in self._access.items()
-            },
+            confusion=self._links[0].confusion(),
+            access=first.access,
             smoothed_us={flow: delays.counts() for flow, delays in self._smoothed.items()},
+            second=others[0] if others else None,
         )

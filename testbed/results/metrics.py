@@ -15,15 +15,15 @@ from typing import Any, Final
 from common.sides import SIDES
 from hosts.workloads import WORKLOADS
 from testbed.results.quality import FlowQuality, Percentiles, RoundsPerMinute
-from testbed.results.summary import FlowSummary, LinkSummary, Summary
+from testbed.results.summary import FlowSummary, LinkSummary, PathSummary, Summary
 
 JAIN: Final = "jain"
 #: metrics of a flow, and of the summary, that only the end of the transfers tells
 _ENDS = ("duration_s", "end_s")
 #: metrics that are a share of 1, or true (1) or false (0)
-_SHARES = {JAIN, "per", "residual_per", "on_time", "finished", "intact", "end_to_end_acks"}
+_SHARES = {JAIN, "share", "per", "residual_per", "on_time", "finished", "intact", "end_to_end_acks"}
 #: parts of a summary that are not numbers of their own
-_PARTS = ("flows", "link", "split", "confusion", "folder", "run", "access", "quality")
+_PARTS = ("flows", "link", "split", "confusion", "folder", "run", "access", "quality", "second_link")
 _DELAYS = [field.name for field in fields(FlowQuality)]
 _OF_DELAYS = [field.name for field in fields(Percentiles)]
 #: names that follow `quality.`, but for those of its flows
@@ -39,10 +39,12 @@ _PERCENTILES: Final = {"p50": 50, "p95": 95, "p99": 99}
 def check_metric(name: str) -> None:
     """Raise ValueError unless a summary can have a number of that name."""
     head, *rest = name.split(".")
-    if head == "link" and len(rest) == 2 and rest[0] in SIDES:
+    if head in ("link", "second_link") and len(rest) == 2 and rest[0] in SIDES:
         known, last = [field.name for field in fields(LinkSummary)], rest[1]
     elif head == "flows" and len(rest) == 2 and rest[0].isdecimal():
         known, last = [field.name for field in fields(FlowSummary)], rest[1]
+    elif head == "flows" and len(rest) == 4 and rest[0].isdecimal() and rest[1] == "paths" and rest[2].isdecimal():
+        known, last = [field.name for field in fields(PathSummary) if field.name != "scheme"], rest[3]
     elif head == "split" and len(rest) == 1:
         return
     elif head == "flows" and len(rest) == 3 and rest[0].isdecimal() and rest[1] == "transfer_s":
@@ -55,8 +57,9 @@ def check_metric(name: str) -> None:
         known, last = [*(field.name for field in fields(Summary) if field.name not in _PARTS), JAIN], name
     if last not in known:
         raise ValueError(
-            f"no metric {name!r}: choose from {', '.join(known)}, or link.up.NAME, link.down.NAME, flows.0.NAME, "
-            "flows.0.transfer_s.p95, quality.one_way.p99_ms, quality.flows.FLOW.round_trip.p50_ms"
+            f"no metric {name!r}: choose from {', '.join(known)}, or link.up.NAME, link.down.NAME, "
+            "second_link.up.NAME, flows.0.NAME, flows.0.transfer_s.p95, flows.0.paths.1.share, quality.one_way.p99_ms, "
+            "quality.flows.FLOW.round_trip.p50_ms"
         )
 
 

@@ -208,6 +208,33 @@ def _told(count: int | None) -> str:
     return "" if count is None else str(count)
 
 
+def paths(summaries: Sequence[Summary]) -> Table | None:
+    """Return the paths of MPTCP connections, a row each; None without such connections."""
+    caption = (
+        "acknowledged: payload, by the sender's subflows; octets sent on both paths count on both. link: frames sent "
+        "in the flow's direction, over the whole run, and the share that the medium has lost"
+    )
+    rows = grid("MPTCP's paths", "flow", "path", "scheme", caption=caption, padding=(0, 1))
+    for heading in ("acknowledged", "share", "TCP", "RTO", "link", "PER"):
+        rows.add_column(heading, justify="right", no_wrap=True)
+    for s in summaries:
+        for flow in s.flows:
+            for path, sides in zip(flow.paths, (s.link, s.second_link), strict=False):
+                link = sides[flow.direction]
+                rows.add_row(
+                    f"{flow.flow} seed {s.seed}" if len(summaries) > 1 else flow.flow,
+                    str(path.path),
+                    path.scheme,
+                    f"{path.bytes / 1e6:.2f} MB",
+                    "" if path.share is None else f"{100 * path.share:.1f} %",
+                    str(path.retransmits),
+                    str(path.timeouts),
+                    rate(link.throughput_bps),
+                    f"{100 * link.per:.1f} %",
+                )
+    return rows if rows.row_count else None
+
+
 #: instead of the table for a real air, which takes frames without a report
 TRUTH_UNKNOWN = (
     "Packet filters guessed why segments were missing. The losses of a real air are not known, so no guess is judged."
@@ -258,6 +285,12 @@ def warnings(summaries: Sequence[Summary], *, late: bool = True) -> list[str]:
         if s.changes:
             lines.append(f"{s.run}: was changed {s.changes} times while it ran; control.parquet has the changes")
         lines += [f"{s.run}: flow {flow.flow}: {flow.fallback}" for flow in s.flows if flow.fallback is not None]
+        lines += [
+            f"{s.run}: flow {flow.flow}: no octet was acknowledged on path {path.path}"
+            for flow in s.flows
+            for path in flow.paths
+            if not path.bytes
+        ]
     return lines
 
 

@@ -3,7 +3,8 @@
 scenario.yaml   the scenario, with all defaults
 manifest.json   command, tier, seed, versions, digest of the sources, kernel, start; once it runs, its epoch and radios
 station-*.log   what the libraries of a station wrote to stderr, if anything
-*.parquet       records by measurement (telemetry/records.py), trace-up/-down: the channel traces
+*.parquet       records by measurement (telemetry/records.py), trace-up/-down: the channel traces; second-*: records of
+                the second link's stations
 summary.json    the result
 """
 

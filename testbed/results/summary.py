@@ -15,15 +15,33 @@ from typing import Any
 
 from common.sides import SIDES, Side, other
 from hosts.engine.delays import Counts
-from hosts.engine.results import EndReport, ProgramReceived, ProgramSent, Received, Sent, TcpSent, Told
+from hosts.engine.results import EndReport, ProgramReceived, ProgramSent, Received, Sent, Subflow, TcpSent, Told
 from hosts.engine.split_pairs import SplitCounters
 from hosts.workloads import Workload
 from linklayer.schemes import SCHEMES
 from linklayer.station_counts import StationCounts, StationFinal, StationReport
+from telemetry.parquet import SECOND
 from telemetry.records import AccessRecord, BeliefRecord, LinkRecord
 from testbed.results.ground_truth import Confusion
 from testbed.results.quality import Quality, assess, main_workloads
 from testbed.scenario.run_plan import Plan
+
+
+@dataclass(frozen=True, slots=True)
+class PathSummary:
+    """One path of an MPTCP flow, by the sender's counts of its subflow."""
+
+    #: 1: the link, 2: the second link
+    path: int
+    #: the link scheme at the run's start
+    scheme: str
+    #: payload acknowledged on it; the scheduler may send octets on both paths
+    bytes: int
+    #: of the octets that all paths have carried; None without any
+    share: float | None
+    bytes_sent: int
+    retransmits: int
+    timeouts: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,8 +72,11 @@ class FlowSummary:
     transfer_s: tuple[float, ...] = ()
     #: of a program of others: what it tells
     told: Told | None = None
-    #: of our own TCP: what its window growth was in place of itself, as the peer had not agreed to its needs
+    #: of our own TCP: what its window growth was in place of itself, as the peer had not agreed to its needs; of MPTCP:
+    #: that a connection was plain TCP
     fallback: str | None = None
+    #: of MPTCP
+    paths: tuple[PathSummary, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,19 +157,23 @@ class Summary:
     access: Mapping[str, AccessSummary] = field(default_factory=dict)
     #: delays under load
     quality: Quality = field(default_factory=Quality)
+    #: as `link`, of the second link
+    second_link: Mapping[str, LinkSummary] = field(default_factory=dict)
 
     def plain(self) -> dict[str, Any]:
         """Return the fields as plain data.
 
-        `access` only where stations share a carrier, `told` only of programs, `fallback` only where there was one.
+        `access` only where stations share a carrier, `second_link` only where there is one, `told` only of programs,
+        `paths` only of MPTCP, `fallback` only where there was one.
         """
         values = asdict(self)
         for flow in values["flows"]:
-            for rare in ("told", "fallback"):
-                if flow[rare] is None:
+            for rare in ("told", "fallback", "paths"):
+                if flow[rare] in (None, ()):
                     del flow[rare]
-        if not self.access:
-            del values["access"]
+        for part in ("access", "second_link"):
+            if not values[part]:
+                del values[part]
         return values
 
     @property
@@ -156,6 +181,16 @@ class Summary:
         """The late events in words."""
         lost = f", samples of {self.lost_s:.2f} s were lost" if self.lost_s else ""
         return f"{self.late_events} of {self.events} events were late (worst {self.max_late_ms:.0f} ms{lost})"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LinkResult:
+    """The results of one link's stations; the mappings as in `summarize`."""
+
+    plan: Plan
+    finals: Mapping[Side, StationFinal]
+    sent_bits: Mapping[Side, Sequence[tuple[float, float]]]
+    access: Mapping[str, AccessSummary]
 
 
 def summarize(
@@ -172,20 +207,25 @@ def summarize(
     confusion: Confusion | None = MappingProxyType({}),
     access: Mapping[str, AccessSummary] = MappingProxyType({}),
     smoothed_us: Mapping[str, Counts] = MappingProxyType({}),
+    second: LinkResult | None = None,
 ) -> Summary:
     """Join the reports of a run that went on until `until_s`.
 
     `finals`: the stations' last reports, by the side they transmit on. `sent_bits`: the bits they had sent, over time
     (s). `split`: counters of the splitting base station, or null. `confusion`: per filter, how its guesses compare with
     the true cause of each loss. `access`: the channel accesses by side, on a shared carrier. `smoothed_us`: by flow,
-    the smoothed round-trip times of a real-time run's records.
+    the smoothed round-trip times of a real-time run's records. `second`: the second link, whose rate and frames are
+    counted with the first's, and whose late events, too.
     """
     workloads = plan.workloads
     by_flow: dict[str, list[EndReport]] = {flow: [] for work in workloads for flow in work.ports().values()}
     for report in reports:
         by_flow[report.flow].append(report)
+    schemes = [each.scheme.name for each in (plan, plan.second) if each is not None]
     flows = tuple(
-        summarize_flow(work, flow, by_flow[flow], until_s) for work in workloads for flow in work.ports().values()
+        summarize_flow(work, flow, by_flow[flow], until_s, schemes)
+        for work in workloads
+        for flow in work.ports().values()
     )
     main = plan.main
     beside = {flow for work in workloads if work.beside for flow in work.ports().values()}
@@ -193,10 +233,16 @@ def summarize(
     mains = [flow for flow in flows if flow.flow in main_flows]
     start_s, end_s = min(flow.start_s for flow in mains), max(flow.end_s for flow in mains)
     duration_s = end_s - start_s
-    events = sum(final.lateness.events for final in finals.values())
-    late = sum(final.lateness.late_events for final in finals.values())
-    lost_s = max(final.lateness.lost_ns for final in finals.values()) / 1e9
-    blind = plan.scheme.repairs == "blind"
+    further = {} if second is None else second.finals
+    everything = [*finals.values(), *further.values()]
+    events = sum(final.lateness.events for final in everything)
+    late = sum(final.lateness.late_events for final in everything)
+    lost_s = max(final.lateness.lost_ns for final in everything) / 1e9
+    sent = rise(sent_bits[main], start_s, end_s)
+    capacity_bps = plan.stations[main].hop.rate_bps
+    if second is not None:
+        sent += rise(second.sent_bits[main], start_s, end_s)
+        capacity_bps += second.plan.stations[main].hop.rate_bps
     return Summary(
         run=run,
         scenario=plan.name,
@@ -206,13 +252,13 @@ def summarize(
         seed=plan.seed,
         duration_s=duration_s,
         goodput_bps=sum(flow.bytes for flow in mains) * 8 / duration_s if duration_s else 0.0,
-        throughput_bps=rise(sent_bits[main], start_s, end_s) / duration_s if duration_s else 0.0,
-        capacity_bps=plan.stations[main].hop.rate_bps,
+        throughput_bps=sent / duration_s if duration_s else 0.0,
+        capacity_bps=capacity_bps,
         retransmissions=sum(flow.retransmits for flow in flows),
         timeouts=sum(flow.timeouts for flow in flows),
         late_events=late,
         events=events,
-        max_late_ms=max(final.lateness.max_ns for final in finals.values()) / 1e6,
+        max_late_ms=max(final.lateness.max_ns for final in everything) / 1e6,
         on_time=late <= plan.late_fraction * events and lost_s <= plan.late_fraction * until_s,
         lost_s=lost_s,
         changes=changes,
@@ -220,10 +266,8 @@ def summarize(
         intact=all(flow.intact is not False for flow in flows),
         end_to_end_acks=plan.split is None,
         flows=flows,
-        link={
-            side: summarize_link(finals[side].counts, finals[other(side)].counts, until_s, blind=blind)
-            for side in SIDES
-        },
+        link=_both_sides(plan, finals, until_s),
+        second_link={} if second is None else _both_sides(second.plan, further, until_s),
         split=split,
         confusion=None if confusion is None else {name: confusion[name] for name in sorted(confusion)},
         folder=folder,
@@ -238,11 +282,19 @@ def summarize(
             airtimes_s={
                 side: access[side].airtime_share * until_s if side in access else finals[side].airtime_ns / 1e9
                 for side in SIDES
-            },
+            }
+            | {f"{SECOND}{side}": final.airtime_ns / 1e9 for side, final in further.items()},
             duration_s=until_s,
             payload_bytes=sum(flow.bytes for flow in flows if flow.flow not in beside),
         ),
     )
+
+
+def _both_sides(plan: Plan, finals: Mapping[Side, StationFinal], until_s: float) -> dict[str, LinkSummary]:
+    blind = plan.scheme.repairs == "blind"
+    return {
+        side: summarize_link(finals[side].counts, finals[other(side)].counts, until_s, blind=blind) for side in SIDES
+    }
 
 
 def summarize_access(newest: AccessRecord, collisions: int | None, duration_s: float) -> AccessSummary:
@@ -257,8 +309,13 @@ def summarize_access(newest: AccessRecord, collisions: int | None, duration_s: f
     )
 
 
-def summarize_flow(work: Workload, flow: str, reports: Sequence[EndReport], until_s: float) -> FlowSummary:
-    """Join the reports of both ends of one flow; one that was cut short counts the octets that arrived by `until_s`."""
+def summarize_flow(
+    work: Workload, flow: str, reports: Sequence[EndReport], until_s: float, schemes: Sequence[str] = ()
+) -> FlowSummary:
+    """Join the reports of both ends of one flow; one that was cut short counts the octets that arrived by `until_s`.
+
+    `schemes`: of the link of each path.
+    """
     ends = [report.result for report in sorted(reports, key=lambda report: report.index)]
     senders = [end for end in ends if isinstance(end, Sent)]
     outcome = work.outcome(senders, [end for end in ends if isinstance(end, Received)], until_s)
@@ -284,7 +341,29 @@ def summarize_flow(work: Workload, flow: str, reports: Sequence[EndReport], unti
         transfer_s=outcome.transfer_s,
         told=told,
         fallback=next((end.fallback for end in connections if end.fallback is not None), None),
+        paths=_paths([each for end in connections for each in end.subflows], schemes),
     )
+
+
+def _paths(subflows: Sequence[Subflow], schemes: Sequence[str]) -> tuple[PathSummary, ...]:
+    """Return the counts of every path, also of one that no subflow took; none without subflows."""
+    total = sum(each.bytes_acked for each in subflows)
+    found = []
+    for path, scheme in enumerate(schemes if subflows else (), 1):
+        own = [each for each in subflows if each.path == path]
+        nbytes = sum(each.bytes_acked for each in own)
+        found.append(
+            PathSummary(
+                path=path,
+                scheme=scheme,
+                bytes=nbytes,
+                share=nbytes / total if total else None,
+                bytes_sent=sum(each.bytes_sent for each in own),
+                retransmits=sum(each.retransmits for each in own),
+                timeouts=sum(each.timeouts for each in own),
+            )
+        )
+    return tuple(found)
 
 
 def summarize_link(

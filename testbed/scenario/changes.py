@@ -51,7 +51,8 @@ class ScheduledChange(Part):
             elif _place(key) is None:
                 raise ValueError(
                     f"{key} cannot change while a run goes on: what can is {PAUSED}, link.{', link.'.join(_LINK)}, and "
-                    f"channel.{', channel.'.join((*_ERRORS, *_AIR))}, also of channel.up and channel.down"
+                    f"channel.{', channel.'.join((*_ERRORS, *_AIR))}, also of channel.up, channel.down "
+                    "and second_link"
                 )
         return settings
 
@@ -92,8 +93,8 @@ def why_no_switch(scheme: str) -> str:
 
 
 def _place(key: str) -> str | None:
-    """Return the key of `link` or of a direction that a setting changes, or None where it cannot."""
-    match key.split("."):
+    """Return the key of a link or of a direction that a setting changes, or None where it cannot."""
+    match key.removeprefix("second_link.").split("."):
         case ["channel", side, name, *_] if side in SIDES and name in (*_ERRORS, *_AIR):
             return name
         case ["channel", name, *_] if name in (*_ERRORS, *_AIR):

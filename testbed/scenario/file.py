@@ -16,7 +16,7 @@ from testbed.scenario.changes import ChangeError
 from testbed.scenario.plugin_options import Choice, Part
 from testbed.scenario.resolver import resolve
 from testbed.scenario.run_plan import Plan
-from testbed.scenario.schema import DirectionError, Scenario
+from testbed.scenario.schema import InnerError, Scenario
 from testbed.scenario.settings import ScenarioError, anchor, apply_setting, parse
 from testbed.scenario.tcp import KINDS
 
@@ -75,15 +75,21 @@ def validate(raw: dict[str, Any], where: str, *, base: Path | None = None) -> Sc
         scenario = Scenario.model_validate(anchor(raw, base.resolve()))
         plan = resolve(scenario)
         for place, present in ((where, plan), *((f"{where}: changes", change.plan) for change in plan.changes)):
-            for side, station in present.stations.items():
-                key = f"channel.{side}"
-                try:
-                    station.hop.make(buffer_bytes=1)
-                except TraceError as error:
-                    raise ScenarioError(f"{place}: {key}.errors.path: {error}") from None
-                except ValueError as error:
-                    raise ScenarioError(f"{place}: {key}: {error}") from None
+            _check_medium(present, place)
+            if present.second is not None:
+                _check_medium(present.second, f"{place}: second_link")
     return scenario
+
+
+def _check_medium(plan: Plan, place: str) -> None:
+    for side, station in plan.stations.items():
+        key = f"channel.{side}"
+        try:
+            station.hop.make(buffer_bytes=1)
+        except TraceError as error:
+            raise ScenarioError(f"{place}: {key}.errors.path: {error}") from None
+        except ValueError as error:
+            raise ScenarioError(f"{place}: {key}: {error}") from None
 
 
 def plan_of(values: Mapping[str, Any]) -> Plan:
@@ -119,8 +125,8 @@ def _explain(error: ValidationError, above: tuple[str, ...] = ()) -> str:
         return f"{place}: {first['ctx']['tag']!r} is unknown: choose from {first['ctx']['expected_tags']}"
     if kind == "value_error":
         cause = first["ctx"]["error"]
-        if isinstance(cause, DirectionError):
-            return _explain(cause.cause, (*above, *location, cause.side))
+        if isinstance(cause, InnerError):
+            return _explain(cause.cause, (*above, *location, cause.place))
         if isinstance(cause, ChangeError):
             return _explain(cause.cause, (*above, *location, "changes", str(cause.index), "set"))
         message = str(cause)

@@ -74,6 +74,7 @@ def resolve(scenario: Scenario) -> Plan:
     hops = {side: _hop(scenario, side, directions[side]) for side in SIDES}
     split = _split(scenario, scheme.split, hosts["h2"].config) if scheme.split else None
     queue = QUEUES[link.queue.kind]
+    second = scenario.of_second_link()
     return Plan(
         name=scenario.name,
         stem=scenario.stem,
@@ -107,6 +108,7 @@ def resolve(scenario: Scenario) -> Plan:
         hosts=hosts,
         workloads=workloads,
         split=split,
+        second=None if second is None else resolve(second),
         wire_bps=scenario.wired.rate_bps,
         wire_delay_ns=round(scenario.wired.delay_ms * MS),
         radio=RadioPlan(

@@ -288,6 +288,8 @@ class Plan:
     workloads: tuple[Workload, ...]
     #: where the scheme splits TCP connections
     split: SplitPlan | None
+    #: the second link's stations: the plan of the same run over that link alone
+    second: "Plan | None"
     #: the path between BAS and h2, where it is no veth
     wire_bps: int
     wire_delay_ns: int

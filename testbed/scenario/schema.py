@@ -5,6 +5,7 @@ Names have units as suffixes (`rate_bps`, `delay_ms`). docs/scenarios.md describ
 
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from random import Random
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field, ValidationError, model_validator
@@ -15,10 +16,11 @@ from channel.delay_profiles import Tap, profile
 from channel.errors import ERROR_MODELS
 from common.options import Bytes, Milliseconds, NotNegative, OneOf, Positive, Probability
 from common.sides import HOSTS, SIDES, Host, Side
-from hosts.kernel.profiles import USER_PREFIX
+from hosts.kernel.profiles import PROFILES, USER_PREFIX
 from hosts.tcp.config import TcpConfig
 from hosts.tcp.profiles import USER_PROFILES
 from hosts.workloads import WORKLOADS, Workload, check_ports, sender_of
+from hosts.workloads.mptcp import Mptcp
 from linklayer.classify import DSCP_EF, DSCP_VOICE_ADMIT, UDP
 from linklayer.filters import FILTERS
 from linklayer.filters.filter import FilterPlugin
@@ -35,12 +37,12 @@ from testbed.tiers import TIERS, Clock, names_of
 DEFAULT_SNR_DB = 40.0
 
 
-class DirectionError(ValueError):
-    """An error in `up` or `down` of a channel."""
+class InnerError(ValueError):
+    """An error below `place`: `up` or `down` of a channel, or the second link."""
 
-    def __init__(self, side: Side, cause: ValidationError) -> None:
-        super().__init__(f"{side}: {cause}")
-        self.side = side
+    def __init__(self, place: str, cause: ValidationError) -> None:
+        super().__init__(f"{place}: {cause}")
+        self.place = place
         self.cause = cause
 
 
@@ -133,6 +135,11 @@ class LinkOptions(LinkParts):
         """Return the options of the scheme, as its dataclass."""
         scheme = SCHEMES[self.scheme]
         return self.options_at(scheme.options_key, scheme.options)
+
+    def own_queue(self) -> dict[str, Any]:
+        """Return the values of the queue that are the scheme's own defaults, and not those of the schema."""
+        own = {name for name in ("queue", "ip_queue_bytes") if getattr(SCHEMES[self.scheme], name)}
+        return self.model_dump(mode="json", include=own, exclude_none=True)
 
     def options_at(self, key: str, options: type[Any]) -> Any:
         """Return the options of a scheme or packet filter at `key`, as their dataclass."""
@@ -255,7 +262,7 @@ class Channel(Direction):
             try:
                 self.direction(side)
             except ValidationError as error:
-                raise DirectionError(side, error) from None
+                raise InnerError(side, error) from None
         return self
 
     def own(self, side: Side) -> dict[str, Any]:
@@ -283,6 +290,13 @@ class Wired(Part):
 
     rate_bps: Annotated[int, Field(gt=0)] = 100_000_000
     delay_ms: NotNegative = 0
+
+
+class SecondLink(Part):
+    """Another link between the hosts, beside the first, with stations and a channel of its own; only MPTCP uses it."""
+
+    link: LinkOptions = LinkOptions()
+    channel: Channel
 
 
 # -- the hosts -----------------------------------------------------------------------------------------------
@@ -334,6 +348,8 @@ class Scenario(Part):
     receive_buffer_bytes: Bytes | None = None
     link: LinkOptions = LinkOptions()
     channel: Channel
+    #: for MPTCP
+    second_link: SecondLink | None = None
     wired: Wired = Wired()
     radio: Annotated[RadioOptions, RADIO] = RADIO.part("ofdm")
     workloads: Annotated[tuple[Annotated[WorkloadPart, _WORKLOAD], ...], Field(min_length=1)]
@@ -376,6 +392,7 @@ class Scenario(Part):
             )
         self._check_own_tcps()
         self._check_workloads()
+        self._check_mptcp()
         for side in SIDES:
             buffer_bytes = self.channel.direction(side).mac_buffer_bytes
             if buffer_bytes is not None and buffer_bytes < self.max_frame_bytes:
@@ -419,6 +436,54 @@ class Scenario(Part):
                     f"workloads.{index}.{work.kernels_option} is the kernel's, and the sender's tcp {tcp!r} is our own:"
                     " leave it out"
                 )
+
+    def _check_mptcp(self) -> None:
+        """Refuse parts of a scenario that MPTCP or the second link cannot have beside it."""
+        tier, flows = TIERS[self.tier], [work for work in self.make_workloads() if isinstance(work, Mptcp)]
+        if flows:
+            for key, host in zip(("tcp", "tcp_h2"), HOSTS, strict=True):
+                tcp = self.tcp_of(host)
+                if self._is_ours(tcp) or not PROFILES[tcp].with_mptcp:
+                    raise ValueError(f"{key} {tcp!r} has no MPTCP: take another profile of the kernel's TCP")
+            if SCHEMES[self.link.scheme].split is not None:
+                raise ValueError(f"link.scheme {self.link.scheme} splits connections, which ends MPTCP: take another")
+        if self.second_link is None:
+            return
+        why = ""
+        if not tier.second_link:
+            why = f"tier {tier.name} has one link"
+        elif not flows:
+            why = "only workloads of kind mptcp use it, and there is none"
+        elif len({work.direction for work in flows}) > 1:
+            why = "the paths are set up for one sending host, so all workloads of kind mptcp must have one direction"
+        elif self.capture or self.radio.record:
+            why = f"{'capture' if self.capture else 'radio.record'} keeps the frames of one link only"
+        elif self.radio.access_options() is not None:
+            why = "its stations cannot share a carrier: give radio two carriers"
+        else:
+            for key, link in (("link", self.link), ("second_link.link", self.second_link.link)):
+                if SCHEMES[link.scheme].split is not None:
+                    why = f"{key}.scheme {link.scheme} splits connections, which ends MPTCP"
+                elif link.packet_filters():
+                    names = ", ".join(plugin.name for plugin in link.packet_filters())
+                    why = f"{key} has packet filters ({names}), which see one path of a connection"
+        if why:
+            raise ValueError(f"second_link: {why}")
+        try:
+            self.of_second_link()
+        except ValidationError as error:
+            raise InnerError("second_link", error) from None
+
+    def of_second_link(self) -> "Scenario | None":
+        """Return the scenario of the second link's stations: the same run, over that link alone."""
+        if self.second_link is None:
+            return None
+        # losses on both links are independent
+        seed = Random(f"{self.seed}/second link").getrandbits(32)
+        raw = self.plain()
+        second = raw.pop("second_link")
+        raw.pop("changes", None)
+        return Scenario.model_validate({**raw, "link": {}, **second, "seed": seed, "trace": False})
 
     def _is_ours(self, tcp: str) -> bool:
         return tcp.startswith(USER_PREFIX) or not TIERS[self.tier].kernel
@@ -495,14 +560,12 @@ class Scenario(Part):
     def plain(self) -> dict[str, Any]:
         """Return the values that are not the defaults, as a file has them."""
         values = self.model_dump(mode="json", exclude_defaults=True)
-        scheme = SCHEMES[self.link.scheme]
-        # the defaults of this scheme are not those of the schema
-        own = {name for name in ("queue", "ip_queue_bytes") if getattr(scheme, name)}
-        if own:
-            values["link"] = {
-                **values.get("link", {}),
-                **self.link.model_dump(mode="json", include=own, exclude_none=True),
-            }
+        parts = [(values, self.link)]
+        if self.second_link is not None:
+            parts.append((values["second_link"], self.second_link.link))
+        for part, link in parts:
+            if own := link.own_queue():
+                part["link"] = {**part.get("link", {}), **own}
         return values
 
     def make_workloads(self) -> list[Workload]:

@@ -41,6 +41,8 @@ class Tier:
     octets: bool
     #: whether the fate of every frame on the air is known
     fates: bool
+    #: whether the hosts can have a second link beside the first
+    second_link: bool = False
     #: the TCP of scenarios that name none
     default_tcp: str
     #: scenario of the demo, in scenarios/; None: no demo

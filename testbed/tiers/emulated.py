@@ -10,6 +10,7 @@ TIER = Tier(
     kernel=True,
     octets=True,
     fates=True,
+    second_link=True,
     default_tcp="cubic",
     demo="lossy-link.yaml",
     cost=Cost(0.1, 0.05),

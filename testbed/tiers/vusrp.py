@@ -11,6 +11,7 @@ TIER = Tier(
     kernel=True,
     octets=True,
     fates=False,
+    second_link=True,
     default_tcp="cubic",
     demo="fading-link.yaml",
     cost=Cost(0.25, 0.12),
