@@ -5,8 +5,9 @@ says which results changed and why.
 
 What is hashed: all files of the run's folder but `manifest.json`, which tells when and where it was made, and
 `scenario.yaml`, which is no result. Of Parquet files it is the columns, their types and their values, for another
-release of the library writes other bytes. Of `summary.json` it is all but `quality`, which came later
-and has tests of its own (`tests/testbed/results/test_quality.py`).
+release of the library writes other bytes. Of `summary.json` it is all but `quality` and the flows' `fallback`, which
+came later and have tests of their own (`tests/testbed/results/test_quality.py`, `test_model_run.py`). The run's name is
+hashed without its TCP, as it was.
 """
 
 import hashlib
@@ -197,6 +198,9 @@ def _digest(folder: Path) -> str:
 def _without_quality(content: bytes) -> bytes:
     values = json.loads(content)
     del values["quality"]
+    for flow in values["flows"]:
+        flow.pop("fallback", None)
+    values["run"] = "{scenario}-{tier}-{scheme}-s{seed}".format_map(values)
     return json.dumps(values, indent=2).encode() + b"\n"
 
 
