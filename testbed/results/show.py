@@ -20,7 +20,6 @@ from rich.progress import BarColumn, Progress, ProgressColumn, SpinnerColumn, Ta
 from rich.table import Table
 from rich.text import Text
 
-from common.sides import Side
 from linklayer.filters.filter import Cause
 from telemetry.parquet import read_records
 from testbed.results.grid import grid
@@ -347,7 +346,7 @@ def pyplot() -> Any:
     return pyplot
 
 
-def plot(folders: Sequence[tuple[str, Path]], target: Path, title: str, link: Side = "up") -> None:
+def plot(folders: Sequence[tuple[str, Path]], target: Path, title: str, link: str = "up") -> None:
     """Draw goodput, data received, cwnd and losses of some runs over time into one PNG; with radios, SNR and PER.
 
     Losses, SNR and PER are those of one direction of the link.
@@ -414,14 +413,14 @@ _LOSSES = (
 )
 
 
-def _draw_losses(axis: "Axes", folder: Path, label: str, colour: str, link: Side) -> None:
+def _draw_losses(axis: "Axes", folder: Path, label: str, colour: str, link: str) -> None:
     rows = [row for row in read_records(folder, "link") if row["link"] == link]
     times = [row["time_ns"] / 1e9 for row in rows]
     for counter, style, _ in _LOSSES:
         axis.plot(times, [row[counter] for row in rows], color=colour, linestyle=style, label=label)
 
 
-def _draw_phy(snr: "Axes", per: "Axes", folder: Path, label: str, colour: str, link: Side) -> None:
+def _draw_phy(snr: "Axes", per: "Axes", folder: Path, label: str, colour: str, link: str) -> None:
     rows = [row for row in read_records(folder, "phy") if row["link"] == link and row["per"] is not None]
     times = [row["time_ns"] / 1e9 for row in rows]
     snr.plot(times, [row["snr_db"] for row in rows], color=colour, label=label, linewidth=1)
