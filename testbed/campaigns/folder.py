@@ -37,7 +37,7 @@ from testbed.campaigns.file import CampaignError, load_campaign
 from testbed.campaigns.journal import Journal, read_journal
 from testbed.campaigns.plan import FILES, CampaignPlan, Run, make_plan, plan_from
 from testbed.campaigns.rows import CONDITIONS, Row, describe, renewed, row_of
-from testbed.results.whole_files import to_disk, write_whole
+from testbed.results.whole_files import make_folder, to_disk, write_whole
 from testbed.sources import sources
 
 PLAN, PLAN_HASH, SOURCE, INDEX = "plan.json", "plan.sha256", "campaign.yaml", "index.jsonl"
@@ -58,7 +58,8 @@ class CampaignFolder(Closing):
         self.path = path
         self.plan = plan
         try:
-            path.mkdir(parents=True, exist_ok=True)
+            with suppress(FileExistsError):
+                make_folder(path)
             self._lock = os.open(path / _LOCK, os.O_RDWR | os.O_CREAT, 0o644)
         except OSError as error:
             raise CampaignError(f"{path}: cannot be made: {error.strerror}; choose another --out") from None

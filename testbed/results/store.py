@@ -26,7 +26,7 @@ from common.compiled import state
 from testbed.errors import FadelabError
 from testbed.paths import command_line
 from testbed.results.summary import Summary
-from testbed.results.whole_files import write_whole
+from testbed.results.whole_files import make_folder, write_whole
 from testbed.scenario.schema import Scenario
 from testbed.sources import sources
 from testbed.tiers import TIERS
@@ -55,7 +55,7 @@ class RunFolder:
         for suffix in ("", *(f"-{n}" for n in range(2, 1000))):
             path = runs / (stem + suffix)
             try:
-                path.mkdir(parents=True)
+                make_folder(path)
             except FileExistsError:
                 continue
             except OSError as error:
