@@ -1,8 +1,9 @@
 """The report of a campaign, and the comparison of two."""
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from testbed.campaigns.file import CampaignError, Reference
 from testbed.campaigns.folder import PLAN, RUNS
@@ -73,10 +74,22 @@ def _report(campaign: Campaigned) -> Iterator[Block]:
 def _extent(campaign: Campaigned) -> str:
     points = len(campaign.plan.points)
     words = [f"{points} point{'' if points == 1 else 's'}, {counted(campaign.rows)}."]
+    scenarios = [point.scenario for point in campaign.plan.points]
+    tiers = dict.fromkeys(str(each["tier"]) for each in scenarios)
+    tcps = dict.fromkeys(" and ".join(dict.fromkeys(_tcps(each))) for each in scenarios)
+    seeds = sorted({run.seed for point in campaign.plan.points for run, _ in campaign.runs[point.name]})
+    words.append(f"Tier {', '.join(tiers)}; TCP {', '.join(tcps)}; seeds {_seeds(seeds) or 'none yet'}.")
     if not campaign.complete:
         words.append(f"It is not complete: {campaign.planned - len(campaign.rows)} runs are missing.")
     words.append(f"The plan was hashed before the first run: SHA-256 {campaign.plan.sha256}.")
     return " ".join(words)
+
+
+def _tcps(scenario: Mapping[str, Any]) -> Iterator[str]:
+    """Yield the TCP of each host in a scenario's values."""
+    for key in ("tcp", "tcp_h2"):
+        if (tcp := scenario.get(key)) is not None:
+            yield f"{tcp['profile']} with options of its own" if isinstance(tcp, Mapping) else str(tcp)
 
 
 def _hypotheses(campaign: Campaigned, found: Sequence[Tested]) -> Iterator[Block]:

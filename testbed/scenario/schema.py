@@ -333,7 +333,7 @@ class Timing(Part):
 class Scenario(Part):
     """One experiment."""
 
-    name: Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]*$")]
+    name: Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]*$", max_length=100)]
     description: str = ""
     tier: Annotated[str, OneOf(tuple(TIERS))] = "emulated"
     #: None: the tier's usual one

@@ -83,7 +83,8 @@ def test_a_report_says_how_many_runs_are_done_and_failed(tmp_path: Path) -> None
         workers = FailsHalf()
         run_campaign(campaign, lambda: workers)
     write_report(read_campaign(tmp_path / "out"), tmp_path)
-    assert "2 points, 6 runs: 3 whole, 3 failed (left out)." in (tmp_path / "report.md").read_text()
+    head = "2 points, 6 runs: 3 whole, 3 failed (left out). Tier model; TCP sack; seeds 1 to 3."
+    assert head in (tmp_path / "report.md").read_text()
 
 
 #: of a metric that has the same values
