@@ -71,6 +71,8 @@ class Session:
         #: PTO expiries so far
         self._timeouts = 0
         self._pumping = False
+        #: aioquic's deadline; each call of it ends in a new one
+        self._due_s: float | None = None
         self._wake_at = _NEVER
         #: IDs by which the peer may address this end
         self.ids: set[bytes] = {self._quic.host_cid}
@@ -149,17 +151,17 @@ class Session:
                 self._port.send(payload, to)
         finally:
             self._pumping = False
+        self._due_s = self._quic.get_timer()
         self._arm()
 
     def _now_s(self) -> float:
         return self._clock.now / 1e9
 
     def _arm(self) -> None:
-        deadline_s = self._quic.get_timer()
-        if deadline_s is None:
+        if self._due_s is None:
             return
-        at = ceil(deadline_s * 1e9)
-        while at / 1e9 < deadline_s:
+        at = ceil(self._due_s * 1e9)
+        while at / 1e9 < self._due_s:
             at += 1
         at = max(at, self._clock.now + _LEAST_SLEEP_NS)
         if at < self._wake_at:
@@ -171,8 +173,7 @@ class Session:
             # an earlier one has taken its place
             return
         self._wake_at = _NEVER
-        due_s = self._quic.get_timer()
-        if due_s is None or due_s > self._now_s():
+        if self._due_s is None or self._due_s > self._now_s():
             self._arm()
             return
         before = self._quic._loss._pto_count

@@ -165,13 +165,17 @@ class _Port(UdpPort):
         self._stack, self._port = stack, port
         #: by the peer's address and port
         self._flows: dict[Address, Flow] = {}
+        self._addresses: dict[int, str] = {}
 
     def start(self, take: Take) -> None:
         def taken(packet: Datagram) -> None:
             # another workload's packet would come to its own port
             assert isinstance(packet, PayloadDatagram)
             flow = packet.flow
-            take(packet.payload, (str(IPv4Address(flow.source)), flow.source_port), packet.sent_at)
+            source = self._addresses.get(flow.source)
+            if source is None:
+                source = self._addresses[flow.source] = str(IPv4Address(flow.source))
+            take(packet.payload, (source, flow.source_port), packet.sent_at)
 
         self._stack.bind(self._port, taken)
 
