@@ -1,11 +1,11 @@
-"""Hostile input by the million, in virtual time, at packet filters, link ARQ, slacp-adaptive, LT-TCP, accurate ECN.
+"""Hostile input by the million, in virtual time: filters, link ARQ, slacp-adaptive, LT-TCP, accurate ECN, QUIC.
 
     .venv/bin/python -m benchmarks.fuzz [--inputs N] [--seed N] [--only WORD] [--json]
 
 `tests/harness/attack/` has the doors, their rules, and the valid flows that must not feel the attack. The inputs are
 shared between the doors with WORD in their name: arq, adaptive, filters, the name of a filter (dda, cc, snoop, ...),
-lt_tcp, accecn, window. Where a rule is broken, Hypothesis shrinks the attack and prints the steps that reproduce it. It
-ends with 1 when a door broke a rule.
+lt_tcp, accecn, window, quic. Where a rule is broken, Hypothesis shrinks the attack and prints the steps that reproduce
+it. It ends with 1 when a door broke a rule.
 """
 
 import json
@@ -31,9 +31,10 @@ def main() -> None:
     options_of.add_argument("--inputs", type=whole(1000), default=1_000_000, help="hostile inputs in all")
     options_of.add_argument("--only", default="", help="doors with this word in their name")
     options = options_of.parse_args()
-    chosen = {name: make for name, make in doors() if options.only in name}
+    known = dict(doors())
+    chosen = {name: make for name, make in known.items() if options.only in name}
     if not chosen:
-        options_of.error(f"--only {options.only}: no such door; there are {'; '.join(name for name, _ in doors())}")
+        options_of.error(f"--only {options.only}: no such door; there are {'; '.join(known)}")
     share = -(-options.inputs // len(chosen))
     limits = settings(
         max_examples=ATTACKS, stateful_step_count=STEPS, deadline=None, derandomize=False, database=None,

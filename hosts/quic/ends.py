@@ -16,7 +16,9 @@ from aioquic.quic.events import (
     ConnectionTerminated,
     HandshakeCompleted,
     QuicEvent,
+    StopSendingReceived,
     StreamDataReceived,
+    StreamReset,
 )
 from typing_extensions import override
 
@@ -33,6 +35,7 @@ _AHEAD_BYTES: Final = 65_536
 _WRITE_BYTES: Final = 8_192
 #: client-initiated bidirectional streams have every fourth number (RFC 9000 section 2.1)
 _STEP: Final = 4
+_STOPPED: Final = "the peer has stopped a stream"
 
 
 class QuicSender(SendingEnd, User):
@@ -75,6 +78,9 @@ class QuicSender(SendingEnd, User):
                 if not self._open and not self._writing:
                     self._session.close()
                     self._finish(None)
+            case StopSendingReceived() | StreamReset():
+                self._session.close(_STOPPED)
+                self._finish(_STOPPED)
             case ConnectionTerminated():
                 self._finish(reason_of(event))
 
@@ -158,16 +164,26 @@ class QuicReceiver(ReceivingEnd, User):
             return
         match event:
             case StreamDataReceived():
+                number, kind = divmod(event.stream_id, _STEP)
+                if kind or number >= self._work.streams:
+                    self._refuse("the peer has opened another stream")
+                    return
                 if event.data:
-                    self._octets.streams[event.stream_id // _STEP].add(event.data)
+                    self._octets.streams[number].add(event.data)
                     self._count(len(event.data), now)
                 if event.end_stream:
                     self._session.answer(event.stream_id)
                     self._open -= 1
                     if not self._open:
                         self._finish(None)
+            case StopSendingReceived() | StreamReset():
+                self._refuse(_STOPPED)
             case ConnectionTerminated():
                 self._finish(reason_of(event))
+
+    def _refuse(self, reason: str) -> None:
+        self._session.close(reason)
+        self._finish(reason)
 
     @override
     def handle_progress(self) -> None:

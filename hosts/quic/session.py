@@ -16,8 +16,8 @@ from math import ceil
 from typing import Final
 
 from aioquic.quic.configuration import QuicConfiguration
-from aioquic.quic.connection import QuicConnection
-from aioquic.quic.events import ConnectionIdIssued, QuicEvent
+from aioquic.quic.connection import QuicConnection, QuicConnectionState
+from aioquic.quic.events import ConnectionIdIssued, ConnectionIdRetired, QuicEvent
 
 from hosts.engine.clock import Clock
 from hosts.engine.ports import Address, UdpPort
@@ -70,12 +70,17 @@ class Session:
         self._control = control
         #: PTO expiries so far
         self._timeouts = 0
-        self._pumping = False
+        self._pumping = self._left = False
         #: aioquic's deadline; each call of it ends in a new one
         self._due_s: float | None = None
         self._wake_at = _NEVER
         #: IDs by which the peer may address this end
         self.ids: set[bytes] = {self._quic.host_cid}
+
+    @property
+    def begun(self) -> bool:
+        """Whether a packet of the peer's could be decrypted."""
+        return self._quic._state is not QuicConnectionState.FIRSTFLIGHT
 
     @property
     def counts(self) -> Counting:
@@ -118,7 +123,9 @@ class Session:
         """Take a datagram."""
         with self._entropy:
             self._quic.receive_datagram(payload, source, now=self._now_s())
-        self.pump()
+        # aioquic has no answer, and no place for one, to a first packet that it cannot read
+        if self._quic.get_peer_address() is not None:
+            self.pump()
 
     def open_stream(self) -> "SendingStream":
         """Open a bidirectional stream."""
@@ -127,12 +134,19 @@ class Session:
         return SendingStream(self._quic, number)
 
     def answer(self, stream: int) -> None:
-        """Send FIN, and nothing before it, on a stream of the peer's."""
-        self._quic.send_stream_data(stream, b"", end_stream=True)
+        """Send FIN, and nothing before it, on a stream of the peer's, unless the peer has stopped it."""
+        if self._quic._streams[stream].sender._reset_error_code is None:
+            self._quic.send_stream_data(stream, b"", end_stream=True)
 
     def close(self, reason: str | None = None) -> None:
         """Close the connection, because everything is done or for a reason."""
         self._quic.close(error_code=_DONE if reason is None else _ABORTED, reason_phrase=reason or "")
+
+    def leave(self) -> None:
+        """Drop the connection without a word; the last call of a session."""
+        self._left = True
+        # the clock holds the session until its wakeup, and an attacker makes many
+        del self._quic, self._control, self._entropy
 
     def pump(self) -> None:
         """Tell the events, send the datagrams, and set the wakeup; ignored within itself."""
@@ -143,6 +157,8 @@ class Session:
             while (event := self._quic.next_event()) is not None:
                 if isinstance(event, ConnectionIdIssued):
                     self.ids.add(event.connection_id)
+                elif isinstance(event, ConnectionIdRetired):
+                    self.ids.discard(event.connection_id)
                 self.user.handle_event(event, self._clock.now)
             self.user.handle_progress()
             with self._entropy:
@@ -169,8 +185,8 @@ class Session:
             self._clock.at(at, self._wake, at)
 
     def _wake(self, at: int) -> None:
-        if at != self._wake_at:
-            # an earlier one has taken its place
+        if self._left or at != self._wake_at:
+            # or an earlier one has taken its place
             return
         self._wake_at = _NEVER
         if self._due_s is None or self._due_s > self._now_s():
@@ -201,12 +217,13 @@ class SendingStream:
         return acknowledged
 
     def write(self, data: bytes) -> None:
-        """Write octets."""
-        self._quic.send_stream_data(self.number, data)
+        """Write octets; they are dropped when the peer has stopped the stream."""
+        if self._sender._reset_error_code is None:
+            self._quic.send_stream_data(self.number, data)
         self.written += len(data)
 
     def end(self) -> None:
         """Send FIN behind the octets; idempotent."""
-        if not self._ended:
+        if not self._ended and self._sender._reset_error_code is None:
             self._ended = True
             self._quic.send_stream_data(self.number, b"", end_stream=True)

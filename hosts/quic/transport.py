@@ -7,6 +7,8 @@ Rules kept
 - Only QUIC version 1 is spoken, so that no version is negotiated. Nothing is resumed: each connection has a full
   handshake, and no tickets are sent.
 - Both ends use the workload's port, so that probes and captures can name flows.
+- A port holds `_MOST_WAITING` connections without a complete handshake at most: the oldest makes room. A packet that
+  cannot be decrypted begins none.
 - Random numbers follow from the run's seed, the flow, the number of its connection and the end.
 
 Left out: connections that change their address, 0-RTT, retry, datagram frames, ECN.
@@ -45,6 +47,8 @@ _ID_BYTES: Final = 8
 _WINDOW_BYTES: Final = 16_777_216
 #: an idle connection lives on, as TCP's does
 _IDLE_S: Final = 3600.0
+#: connections of a port whose handshake is not complete: anybody can begin one
+_MOST_WAITING: Final = 64
 #: of a first Initial packet of version 1 (RFC 9000 section 17.2.2): form, fixed bit and type
 _INITIAL: Final = 0b1100_0000
 _INITIAL_MASK: Final = 0b1111_0000
@@ -205,6 +209,10 @@ class _Server:
         self._context, self._work, self._begin, self._accepted = context, work, begin, accepted
         #: by the ID that a client chose for its first packet
         self._sessions: dict[bytes, Session] = {}
+        #: those of them without a complete handshake, the oldest first
+        self._waiting: dict[bytes, Session] = {}
+        #: connections so far
+        self._count = 0
         #: the one that took the last datagram, which mostly takes the next as well
         self._last: Session | None = None
 
@@ -217,6 +225,8 @@ class _Server:
         if isinstance(session.user, QuicReceiver):
             session.user.arrived(sent_at)
         session.take(payload, source)
+        if not session.begun:
+            self._forget(destination_of(payload))
 
     def _session_of(self, payload: bytes, source: Address) -> Session | None:
         destination = destination_of(payload)
@@ -229,12 +239,23 @@ class _Server:
             return None
         # the session of a first packet that comes twice stays the same, also when it is over
         if destination not in self._sessions:
+            if len(self._waiting) == _MOST_WAITING:
+                self._forget(next(iter(self._waiting)))
             waiting = _Waiting(partial(self._accept, destination))
-            self._sessions[destination] = self._begin(source, destination, len(self._sessions), waiting)
+            session = self._begin(source, destination, self._count, waiting)
+            self._sessions[destination] = self._waiting[destination] = session
+            self._count += 1
         return self._sessions[destination]
 
+    def _forget(self, destination: bytes) -> None:
+        self._waiting.pop(destination)
+        session = self._sessions.pop(destination)
+        session.leave()
+        if self._last is session:
+            self._last = None
+
     def _accept(self, destination: bytes) -> None:
-        session = self._sessions[destination]
+        session = self._waiting.pop(destination)
         self._accepted(partial(QuicReceiver, self._context, session, self._work))
 
 

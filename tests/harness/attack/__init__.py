@@ -1,6 +1,6 @@
-"""Hostile input at packet filters, link ARQ, slacp-adaptive, LT-TCP and accurate ECN, beside valid flows.
+"""Hostile input at packet filters, link ARQ, slacp-adaptive, LT-TCP, accurate ECN and QUIC.
 
-The valid flows must not feel it.
+Valid flows beside it must not feel it.
 
 A `Door` is a thing under attack (`door.py`), a file each; `doors.py` names all. `siege` makes a Hypothesis state
 machine of one, which draws how often it is shot at and when it forgets everything, checks its rules after every step,

@@ -8,6 +8,8 @@ from tests.harness.attack.door import Door
 from tests.harness.attack.link_arq import ArqDoor
 from tests.harness.attack.lt_tcp import LtTcpDoor
 from tests.harness.attack.packet_filters import KINDS, TARGETS, FilterDoor
+from tests.harness.attack.quic import ATTACKERS as QUIC_ATTACKERS
+from tests.harness.attack.quic import QuicDoor
 from tests.harness.attack.slacp_adaptive import AdaptiveDoor
 
 
@@ -21,3 +23,5 @@ def doors() -> Iterator[tuple[str, Callable[[int], Door]]]:
     for blind in (True, False):
         yield f"lt_tcp, {'blind' if blind else 'forged'}", partial(LtTcpDoor, blind)
         yield f"accecn, {'blind' if blind else 'forged'}", partial(AccEcnDoor, blind)
+    for attacker in QUIC_ATTACKERS:
+        yield f"quic, {attacker}", partial(QuicDoor, attacker)
