@@ -11,6 +11,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from random import Random
 
 import pytest
 
@@ -21,6 +22,7 @@ from hosts.kernel import programs as kernel_programs
 from hosts.kernel.programs import KEPT_BYTES, KernelPrograms
 from hosts.loop import Loop
 from hosts.workloads.programs import Place
+from hosts.workloads.programs.caddy import PROGRAM as CADDY
 from hosts.workloads.programs.curl import PROGRAM as CURL
 from hosts.workloads.programs.iperf3 import PROGRAM as IPERF3
 from hosts.workloads.programs.irtt import PROGRAM as IRTT
@@ -346,3 +348,12 @@ def test_results_of_curl_and_irtt_are_read() -> None:
     output = """{"stats": {"bytes_received": 1600, "duration": 2000000000, "rtt": {"mean": 51000000},
         "packets_sent": 12, "packets_received": 10}}"""
     assert IRTT.parse(output) == Told(bytes=1600, duration_s=2.0, delay_ms=51.0, lost=2)
+
+
+def test_caddy_serves_what_its_client_expects() -> None:
+    place = Place(address="10.0.1.1", port=6001, host="h1", namespace="", duration_s=10, bytes=1000, seed=7)
+    *_, option, client, _, _, count, seed = CADDY.client(place).words
+    assert option == "-c"
+    compile(client, "client", "exec")
+    assert dict(CADDY.server(place).files)["file"] == Random(seed).randbytes(int(count))
+    assert CADDY.parse('{"bytes": 500, "s": 2.5, "connect_s": 0.05}') == Told(bytes=500, duration_s=2.5, delay_ms=50.0)
