@@ -39,9 +39,11 @@ class Row:
     traceback: str = ""
     #: wall clock that the run took; None: not known
     seconds: float | None = None
-    #: the program, the processor and the form of the cores that made it
+    #: the program, the processor, the kernel (of the machine in virtual time), the clock and the form of the cores
     fadelab: str = ""
     processor: str = ""
+    kernel: str = ""
+    clock: str = ""
     cores: str = ""
     #: digest of the sources (sources.py); empty: not known, of a program before it
     sources: str = ""
@@ -121,6 +123,8 @@ def describe(folder: Path, run: str, metrics: Sequence[str], seconds: float | No
         seconds=seconds,
         fadelab=manifest["versions"]["fadelab"],
         processor=f"{manifest.get('cpus')} x {manifest.get('processor')}",
+        kernel=str(manifest["versions"].get("kernel", "")),
+        clock=str(manifest.get("clock", "")),
         cores=str(manifest.get("cores", "")),
         sources=str(manifest.get("sources", "")),
         **conditions(summary),

@@ -8,6 +8,7 @@ from typing import Any
 from testbed.campaigns.file import CampaignError, Reference
 from testbed.campaigns.folder import PLAN, RUNS
 from testbed.campaigns.plan import Point
+from testbed.campaigns.rows import Row
 from testbed.reports import agreement, felt
 from testbed.reports.document import Block, Code, Heading, Paragraph, Picture, Table, markdown, page
 from testbed.reports.figures import figures
@@ -192,10 +193,12 @@ def _origin(campaign: Campaigned) -> Iterator[Block]:
                     _seeds([run.seed for run, _ in runs]),
                     *(", ".join(sorted({getattr(row, name) for _, row in runs})) for name in _MADE_BY),
                     ", ".join(sorted({row.sources[:12] for _, row in runs})),
+                    _lateness([row for _, row in runs]),
                     f"fadelab run {RUNS}/{runs[0][0].name}/scenario.yaml --repeat {span}{late} --out AGAIN",
                 ]
             )
-    yield Table(["point", "tier", "scenario", "seeds", "fadelab", "machine", "cores", "sources", "command"], rows, 9)
+    made_by = ["fadelab", "machine", "kernel", "clock", "cores", "sources"]
+    yield Table(["point", "tier", "scenario", "seeds", *made_by, "late frames", "command"], rows, 12)
     yield Paragraph(
         "The commands are for the campaign's folder, with the folder of fadelab in PATH. AGAIN is a new folder. The "
         "whole campaign, on tier model with the same files to the byte:"
@@ -208,7 +211,15 @@ def _origin(campaign: Campaigned) -> Iterator[Block]:
     )
 
 
-_MADE_BY = ("fadelab", "processor", "cores")
+_MADE_BY = ("fadelab", "processor", "kernel", "clock", "cores")
+
+
+def _lateness(rows: Sequence[Row]) -> str:
+    """Return how many frames of some runs were late, of how many; nothing where a run does not tell."""
+    late, events = [row.late_events for row in rows], [row.events for row in rows]
+    if None in late or None in events:
+        return ""
+    return f"{sum(filter(None, late))} of {sum(filter(None, events))}"
 
 
 def _seeds(seeds: Sequence[int]) -> str:
