@@ -21,6 +21,7 @@ from dashboard.breaks import BREAKS, Breaker
 from dashboard.campaigns import campaigns
 from dashboard.charts import CHARTS, Line
 from dashboard.control import ControlError, RunRequest, RunStarter
+from dashboard.delays import delays
 from dashboard.hub import RETENTION_S, Hub
 from dashboard.places import Places
 from dashboard.runs import Runs
@@ -194,6 +195,7 @@ def make_api(config: "DashboardConfig", guard: Guard, streams: Streams) -> Bluep
             "notes": shapes.notes(picture.notes),
             "links": picture.links,
             "hidden": picture.hidden,
+            "delays": delays(every.summary(run), picture),
             "problem": picture.problem,
         }
 

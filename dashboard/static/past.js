@@ -3,6 +3,7 @@
 import { get, runPath } from "./api.js";
 import { Charts } from "./charts.js";
 import { RunData } from "./data.js";
+import { Delays } from "./delays.js";
 import { el, put } from "./dom.js";
 import { downloads } from "./downloads.js";
 import { moment, scheme, schemeSummary, text, times } from "./format.js";
@@ -38,6 +39,7 @@ export class Past {
     this.texts = root.querySelector("[data-texts]");
     this.tables = root.querySelector("[data-tables]");
     this.charts = new Charts(root.querySelector("[data-part=charts]"), specs, this.time);
+    this.delays = new Delays(root.querySelector("[data-part=delays]"));
     this.story = new LossStory(this.charts.losses, this.time);
     root.querySelector("[data-directions]").replaceWith(this.charts.directions.node);
   }
@@ -59,6 +61,7 @@ export class Past {
         slot: "AB"[index],
         detail: details[2 * index],
         data: loaded(details[2 * index], details[2 * index + 1]),
+        delays: details[2 * index + 1].delays,
       }));
       this.#draw(runs, comparison);
     } catch (error) {
@@ -80,6 +83,7 @@ export class Past {
     this.texts.replaceChildren(...runs.flatMap(({ slot, detail }) => documents(detail, runs.length > 1 ? slot : "")));
     this.time.set({ zoom: null, end: Math.max(...runs.map(({ data }) => data.end)) });
     this.charts.show(runs);
+    this.delays.show(runs);
     this.story.show(runs);
     this.charts.direct();
   }
