@@ -348,7 +348,7 @@ class Scenario(Part):
     receive_buffer_bytes: Bytes | None = None
     link: LinkOptions = LinkOptions()
     channel: Channel
-    #: for MPTCP
+    #: a link beside the first, for MPTCP; None: there is none
     second_link: SecondLink | None = None
     wired: Wired = Wired()
     radio: Annotated[RadioOptions, RADIO] = RADIO.part("ofdm")
