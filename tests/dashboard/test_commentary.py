@@ -131,7 +131,7 @@ def curves_of(records: Sequence[Record]) -> Curves:
 
 
 def described(**changes: Any) -> dict[str, Any]:
-    return {"scheme": "none", "tcp": "cubic", "live": True, "ended": None, **changes}
+    return {"scheme": "none", "tcp": "", "live": True, "ended": None, **changes}
 
 
 def test_scene_has_the_figures_of_the_last_seconds() -> None:
