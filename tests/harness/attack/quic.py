@@ -9,7 +9,7 @@ completed a handshake, and sends any frames under the connection's keys: no exce
 import logging
 import ssl
 from random import Random
-from typing import Any, Final
+from typing import Final
 
 from aioquic.quic.configuration import QuicConfiguration
 from aioquic.quic.connection import QuicConnection
@@ -19,10 +19,10 @@ from aioquic.tls import Epoch
 from typing_extensions import override
 
 from common.units import MS, SECOND
-from hosts.engine.content import Incoming
+from hosts.engine.content import Incoming, Numbers
 from hosts.engine.context import Context
 from hosts.engine.ports import Address, Take, UdpPort, UdpPorts
-from hosts.engine.probe import FlowCounter
+from hosts.engine.probe import ConnectionProbe, FlowCounter
 from hosts.engine.results import TcpReceived, TcpSent
 from hosts.engine.streams import Receive, ReceivingEnd, Transfer
 from hosts.quic.transport import QuicTransport
@@ -126,8 +126,8 @@ class _Flow:
         self.sender = self.sending.send(transfer, False, self._has_sent)
 
     def _transport(self, wire: _Wire, seed: int) -> QuicTransport:
-        unused: Any = None
-        context = Context(clock=self.clock, host=wire.address, seed=seed, contents=unused, probe=unused)
+        host = wire.address
+        context = Context(clock=self.clock, host=host, seed=seed, contents=Numbers(), probe=ConnectionProbe(host))
         return QuicTransport(context, wire, [self.work], None)
 
     def _accepted(self, receive: Receive) -> ReceivingEnd:

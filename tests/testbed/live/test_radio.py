@@ -137,7 +137,7 @@ def test_lost_radio_ends_the_run_in_one_line_with_complete_records(
         return Child(name, "tests.harness.unplugged_station" if name == "station st" else module, **options)
 
     monkeypatch.setenv("UNPLUGGED", how)
-    monkeypatch.setattr("testbed.live.live_run.Child", child)
+    monkeypatch.setattr("testbed.live.link_stations.Child", child)
     endless = scenario(
         tier="vusrp", channel={"rate_bps": 2_000_000, "delay_ms": 15}, radio={"record": True}, workloads=ENDLESS
     )
