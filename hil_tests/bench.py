@@ -8,6 +8,7 @@ not keep up is no measurement: it is made once more, and fails for good with wha
 events.
 """
 
+import gc
 import itertools
 import os
 import random
@@ -96,6 +97,17 @@ class Exchange:
         return fmean(getattr(received, figure) for received in self.heard)
 
 
+@contextmanager
+def _no_collection() -> Iterator[None]:
+    """Keep Python from looking for garbage: in a process of many tests that takes longer than a burst may be late."""
+    gc.collect()
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.enable()
+
+
 class Pair:
     """Two running transceivers: `a` sends, `b` hears.
 
@@ -138,7 +150,8 @@ class Pair:
         """
         for _ in range(2):
             before = self._troubles()
-            exchange = self._exchange(sent, receive or self.b.receive)
+            with _no_collection():
+                exchange = self._exchange(sent, receive or self.b.receive)
             after = self._troubles()
             if after == before:
                 return exchange
