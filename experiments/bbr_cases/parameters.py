@@ -1,4 +1,4 @@
-"""Every choice behind the test cases of BBR's draft: one set for all, but for a case's own rate and RTT (`cases.py`).
+"""Every choice behind the test cases of BBR's draft: one set for all, but for a case's own rate and RTT (`cases/`).
 
 Rule kept: choices were made on seeds 1 to 6.
 """
