@@ -1,6 +1,5 @@
 """Delays under load on the page of a past run: percentiles and distributions that agree with the summary."""
 
-from collections.abc import Iterator
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
@@ -51,13 +50,6 @@ def summed_up() -> Percentiles:
 def quality(**changes: Any) -> dict[str, Any]:
     one_way = {"n": 5000, "mean_ms": 40.0, "p50_ms": 31.5, "p95_ms": 88.0, "p99_ms": 120.25}
     return {"one_way": one_way, "round_trip": None, "smoothed": asdict(summed_up())} | changes
-
-
-@pytest.fixture
-def stage(tmp_path: Path) -> Iterator[Stage]:
-    opened = Stage(tmp_path / "runs")
-    yield opened
-    opened.end()
 
 
 def test_distribution_passes_through_the_percentiles_of_the_summary(tmp_path: Path) -> None:

@@ -1,8 +1,6 @@
 """The demo's page for an audience, in a real browser: made-up runs, words, breaks, the result, and screens."""
 
 import threading
-from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 from playwright.sync_api import Browser, Page, expect
@@ -17,13 +15,6 @@ __all__ = ["held_breaks"]
 pytestmark = pytest.mark.patient
 
 INTERFERER = next(each for each in BREAKS if each.name == "interferer")
-
-
-@pytest.fixture
-def stage(tmp_path: Path) -> Iterator[Stage]:
-    opened = Stage(tmp_path / "runs")
-    yield opened
-    opened.end()
 
 
 def cells(page: Page, row: str) -> list[str]:

@@ -1,7 +1,7 @@
 """The guided tour: what its steps say of figures, how it goes on, and what survives a run that fails."""
 
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
@@ -147,13 +147,6 @@ def test_requests_of_the_page(tmp_path: Path) -> None:
         assert page.post("/api/tour", {"act": "end"})[0] == 200
     assert not page.get("/api/state")["tour"]["on"]
     assert Page(application(tmp_path), token=None).post("/api/tour", {"act": "begin"})[0] == 401
-
-
-@pytest.fixture
-def stage(tmp_path: Path) -> Iterator[Stage]:
-    opened = Stage(tmp_path / "runs")
-    yield opened
-    opened.end()
 
 
 @pytest.mark.slow

@@ -144,3 +144,29 @@ def pictures(page: Page, *canvases: str) -> list[str]:
     expect(page.locator(f"#live {canvases[0]}").first).to_be_visible()
     script = "selectors => selectors.map((one) => document.querySelector(`#live ${one}`).toDataURL())"
     return list(page.evaluate(script, list(canvases)))
+
+
+def names_of(stage: Stage) -> list[str]:
+    """The names of the runs in a stage's folder, sorted."""
+    return sorted(path.name for path in stage.runs.iterdir())
+
+
+def contrast(page: Page, one: str, other: str) -> float:
+    dark, bright = sorted((luminance(page, one), luminance(page, other)))
+    return (bright + 0.05) / (dark + 0.05)
+
+
+def luminance(page: Page, name: str) -> float:
+    """Return the relative luminance of one of the page's colours (WCAG 2.2, "relative luminance")."""
+    red, green, blue = page.evaluate(
+        """(name) => {
+            const probe = document.body.appendChild(document.createElement("span"));
+            probe.style.color = `var(--${name})`;
+            const colour = getComputedStyle(probe).color;
+            probe.remove();
+            return colour.match(/[0-9.]+/g).slice(0, 3).map(Number);
+        }""",
+        name,
+    )
+    linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in (red / 255, green / 255, blue / 255)]
+    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
