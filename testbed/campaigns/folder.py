@@ -37,7 +37,8 @@ from testbed.campaigns.file import CampaignError, load_campaign
 from testbed.campaigns.journal import Journal, read_journal
 from testbed.campaigns.plan import FILES, CampaignPlan, Run, make_plan, plan_from
 from testbed.campaigns.rows import CONDITIONS, Row, describe, renewed, row_of
-from testbed.results.whole_files import make_folder, to_disk, write_whole
+from testbed.results.owned_folders import make_folder
+from testbed.results.whole_files import to_disk, write_whole
 from testbed.sources import sources
 
 PLAN, PLAN_HASH, SOURCE, INDEX = "plan.json", "plan.sha256", "campaign.yaml", "index.jsonl"

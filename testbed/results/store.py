@@ -25,8 +25,9 @@ import yaml
 from common.compiled import state
 from testbed.errors import FadelabError
 from testbed.paths import command_line
+from testbed.results.owned_folders import make_folder
 from testbed.results.summary import Summary
-from testbed.results.whole_files import make_folder, write_whole
+from testbed.results.whole_files import write_whole
 from testbed.scenario.schema import Scenario
 from testbed.sources import sources
 from testbed.tiers import TIERS

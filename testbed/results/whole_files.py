@@ -1,13 +1,9 @@
-"""Files that are whole or not there: a full disk or a killed process leaves no part of one under its name. And folders
-that belong to the person who began with them.
-"""
+"""Files that are whole or not there: a full disk or a killed process leaves no part of one under its name."""
 
 import os
 from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING
-
-from testbed.paths import root
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -48,19 +44,3 @@ def to_disk(*paths: Path) -> None:
     finally:
         for each in opened:
             os.close(each)
-
-
-def make_folder(path: Path) -> None:
-    """Make a folder, which must not exist, and those above it.
-
-    Under sudo they belong to the owner of the checkout where the folder above does, so that a later command without
-    sudo can write beside them. Raises OSError.
-    """
-    missing = [path, *(above for above in path.parents if not above.exists())]
-    path.mkdir(parents=True)
-    if os.geteuid():
-        return
-    owner = root().stat()
-    for folder in reversed(missing):
-        if folder.parent.stat().st_uid == owner.st_uid:
-            os.chown(folder, owner.st_uid, owner.st_gid, follow_symlinks=False)
