@@ -52,6 +52,7 @@ class Child:
             stderr=self._stderr,
             pass_fds=pass_fds,
             env=environment,
+            restore_signals=not copied,
             preexec_fn=copies.entry(module, environment, pass_fds) if copied else None,
         )
         # a process that is stuck does not keep its run from its end

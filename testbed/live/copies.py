@@ -4,8 +4,8 @@ In virtual time a start and its imports are most of what a run costs, since ever
 page of memory goes through the machine's kernel, an ordinary program. A copy has the imports of this process.
 
 Rules kept
-- A copy is to the module what `python -m MODULE` is: its own `__main__`, environment, standard streams, and no
-  descriptor but these and those passed.
+- A copy is to the module what `python -m MODULE` is: its own `__main__`, environment, standard streams, Python's
+  handling of signals, a collector of garbage, and no descriptor but these and those passed.
 - Only a process of one thread is copied: what other threads hold would stay held.
 """
 
@@ -15,6 +15,7 @@ import runpy
 import sys
 import traceback
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from itertools import pairwise
 from pathlib import Path
 from typing import NoReturn
@@ -25,6 +26,7 @@ _STANDARD = (0, 1, 2)
 def entry(module: str, environment: Mapping[str, str], kept: Sequence[int]) -> Callable[[], NoReturn]:
     """Return what the copy calls (`preexec_fn` of Popen): it runs the module, and ends the process with its status.
 
+    Popen's `restore_signals` must be False: it would undo what Python does about SIGPIPE, as before an exec.
     Raises RuntimeError when this process has several threads.
     """
     if len(list(Path("/proc/self/task").iterdir())) > 1:
@@ -36,6 +38,8 @@ def entry(module: str, environment: Mapping[str, str], kept: Sequence[int]) -> C
     gc.freeze()
 
     def run() -> NoReturn:
+        # Popen has switched it off, for the moment before an exec
+        gc.enable()
         _close_all_but({*_STANDARD, *kept})
         os.environ.clear()
         os.environ.update(environment)
@@ -47,10 +51,14 @@ def entry(module: str, environment: Mapping[str, str], kept: Sequence[int]) -> C
             status = 0
         except SystemExit as end:
             status = end.code if isinstance(end.code, int) else int(end.code is not None)
+            if isinstance(end.code, str):
+                print(end.code, file=sys.stderr)
         except BaseException:
             traceback.print_exc()
         finally:
-            sys.stderr.flush()
+            for stream in (sys.stdout, sys.stderr):
+                with suppress(OSError):
+                    stream.flush()
             # what this process does when it ends is not for the copy
             os._exit(status)
 

@@ -19,7 +19,7 @@ passed, other = os.open("/dev/null", os.O_RDONLY), os.open("/dev/null", os.O_RDO
 environment = {"PATH": os.environ["PATH"], "ONLY": "this"}
 child = subprocess.Popen(
     ["-"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, pass_fds=[passed],
-    preexec_fn=copies.entry("given", environment, [passed]),
+    restore_signals=False, preexec_fn=copies.entry("given", environment, [passed]),
 )
 out, err = child.communicate()
 sys.exit(repr((child.returncode, out.decode(), err.decode(), passed)))
@@ -43,7 +43,7 @@ def copy(tmp_path: Path, module: str) -> tuple[int, str, str, int]:
 
 
 def test_copy_is_the_modules_main_program_with_its_own_environment_and_descriptors(tmp_path: Path) -> None:
-    module = "import os\nprint(__name__, sorted(os.environ), os.listdir('/proc/self/fd')[:-1], flush=True)"
+    module = "import os\nprint(__name__, sorted(os.environ), os.listdir('/proc/self/fd')[:-1])"
     status, out, err, passed = copy(tmp_path, module)
     # the last one is that of the folder itself
     assert (status, err) == (0, "")
@@ -58,6 +58,22 @@ def test_status_is_that_of_the_module(module: str, expected: int, tmp_path: Path
     status, _, err, _ = copy(tmp_path, module)
     assert status == expected
     assert ("ZeroDivisionError" in err) == ("/ 0" in module)
+    assert (err == "no\n") == ("'no'" in module)
+
+
+def test_copy_has_pythons_signals_and_collector(tmp_path: Path) -> None:
+    module = """
+import gc, os, signal
+assert gc.isenabled()
+assert signal.getsignal(signal.SIGPIPE) is signal.SIG_IGN
+read, write = os.pipe()
+os.close(read)
+try:
+    os.write(write, b"nobody reads this")
+except BrokenPipeError:
+    print("an exception")
+"""
+    assert copy(tmp_path, module)[:3] == (0, "an exception\n", "")
 
 
 def test_process_of_several_threads_is_not_copied() -> None:
