@@ -5,7 +5,8 @@ Read first: RFC 8684; include/uapi/linux/mptcp.h of the kernel for the structure
 Rules kept
 - The scheduler and the path manager are the kernel's; which subflows there may be is the namespaces' (`network.py`).
 - A connection that the kernel has let fall back to plain TCP says so in its result.
-- The octets of a path are those of all its subflows, also of one that has ended meanwhile.
+- The octets of a path are those of all its subflows. Of one that has ended they are those of the last look at it, at
+  most a probe's interval before.
 
 Left out: subflows of the receiving end, whose octets are the sender's.
 """
@@ -170,7 +171,7 @@ class MptcpSender(KernelSender):
 
     def _look(self) -> None:
         found = subflows_of(self._socket)
-        self._fell_back = found is None
+        self._fell_back |= found is None
         if found is None:
             found = {Ends(self._socket.getsockname(), self._transfer.address): of_socket(self._socket)}
         self._states.update(found)
@@ -179,7 +180,7 @@ class MptcpSender(KernelSender):
         """Return the state of each path: that of its newest subflow, with the counts of all."""
         grouped: dict[int, list[TcpInfo]] = {}
         for ends, info in self._states.items():
-            grouped.setdefault(self._paths.get(ends.remote[0], 1), []).append(info)
+            grouped.setdefault(self._paths[ends.remote[0]], []).append(info)
         return {path: _together(infos[-1], infos) for path, infos in grouped.items()}
 
 
