@@ -21,7 +21,7 @@ from aioquic.asyncio.protocol import QuicConnectionProtocol
 from aioquic.h3.connection import H3_ALPN, H3Connection
 from aioquic.h3.events import DataReceived, HeadersReceived
 from aioquic.quic.configuration import QuicConfiguration
-from aioquic.quic.events import ConnectionTerminated
+from aioquic.quic.events import ConnectionTerminated, StreamReset
 
 class Download(QuicConnectionProtocol):
     def __init__(self, *arguments, **options):
@@ -36,15 +36,17 @@ class Download(QuicConnectionProtocol):
         self.transmit()
 
     def quic_event_received(self, event):
-        if isinstance(event, ConnectionTerminated) and not self.over.done():
-            self.over.set_exception(ConnectionError(event.reason_phrase or "closed by the server"))
+        if isinstance(event, (ConnectionTerminated, StreamReset)) and not self.over.done():
+            self.over.set_exception(ConnectionError(getattr(event, "reason_phrase", "") or "ended by the server"))
         for found in self.http.handle_event(event):
             if isinstance(found, HeadersReceived):
-                self.status = dict(found.headers)[b":status"]
+                self.status = dict(found.headers).get(b":status", self.status)
             elif isinstance(found, DataReceived):
                 self.data += found.data
-                if found.stream_ended and not self.over.done():
-                    self.over.set_result(None)
+            else:
+                continue
+            if found.stream_ended and not self.over.done():
+                self.over.set_result(None)
 
 async def main(address, port, count, seed):
     began = time.monotonic()
