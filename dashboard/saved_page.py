@@ -3,7 +3,7 @@
     details, curves ─► saved_page ─► a file that needs nothing beside it
 
 Rules kept: the file loads nothing, from no server and no disk, and its own policy forbids it; what it says of the
-machine is its versions, no paths and no command line.
+machine is versions, processor and kernel, no command line, and of paths the last part alone.
 """
 
 import json
@@ -23,7 +23,9 @@ from linklayer.schemes import SCHEMES
 #: what a manifest says that others need to make the run again, or to judge it
 _KEPT = ("scenario", "tier", "clock", "seed", "queue", "started", "epoch", "versions", "processor", "cpus", "machine")
 #: a path with a folder in it, in any text; `5 Mbit/s` and `1/2` are none
-_PATH = re.compile(r"(?<![\w.:/…])(?:~|\.{1,2})?/(?:[^\s'\"/,;{}\[\]]+/)+([^\s'\"/,;{}\[\]]+)")
+_PATH = re.compile(r"(?<![\w./…])(?:~|\.{1,2})?/(?:[^\s'\"/,;{}\[\]]+/)+([^\s'\"/,;{}\[\]]+)")
+#: a person's own folder, whose last part says who it is
+_HOME = re.compile(r"(?<![\w./…])/(?:home/[^\s'\"/,;{}\[\]]+|root)(?![^\s'\",;{}\[\]])")
 #: a number has as many digits that count
 _DIGITS = 4
 _PREFIXES = ((1e9, "G"), (1e6, "M"), (1e3, "k"))
@@ -124,7 +126,7 @@ def _figure(runs: Sequence[Kept], labels: Sequence[str], charts: Sequence[str]) 
 
 def _without_paths(text: str) -> str:
     """Return a text in which the folders of paths are left out."""
-    return _PATH.sub(r"…/\1", text)
+    return _PATH.sub(r"…/\1", _HOME.sub("…", text))
 
 
 def _shown(value: float | None, unit: str) -> str:

@@ -95,6 +95,8 @@ def test_what_cannot_be_saved_is_one_line(store: Path, tmp_path: Path, capsys: C
         ("path: /a/b/c.parquet", "path: …/c.parquet"),
         ("'~/runs/x y", "'…/x y"),
         ('["../up/a.yaml"]', '["…/a.yaml"]'),
+        ("error:/home/bob/x: no such file", "error:…/x: no such file"),
+        ("in '/home/bob', /root", "in '…', …"),
         ("2 Mbit/s at 1/2, https://example.org/a/b", "2 Mbit/s at 1/2, https://example.org/a/b"),
     ],
 )
