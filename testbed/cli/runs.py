@@ -239,6 +239,7 @@ def export_(names: tuple[str, ...], out: Path, html: Path) -> None:
     """
     from dashboard.saved_page import Kept, saved_page
     from dashboard.store import Store, StoreError
+    from testbed.results.whole_files import write_whole
     from testbed.sources import fadelab_version
 
     if len(names) > 2:
@@ -253,7 +254,7 @@ def export_(names: tuple[str, ...], out: Path, html: Path) -> None:
         except StoreError as error:
             raise FadelabError(f"{folder.name}: {error}") from None
     try:
-        html.write_bytes(saved_page(kept, fadelab_version()))
+        write_whole(html, saved_page(kept, fadelab_version()))
     except OSError as error:
         raise FadelabError(f"{html}: cannot be written: {error.strerror}") from None
 

@@ -14,6 +14,7 @@ import click
 
 from testbed.errors import FadelabError
 from testbed.paths import root
+from testbed.results.whole_files import write_whole
 
 if TYPE_CHECKING:
     from cyclonedx.model.component import Component
@@ -38,7 +39,7 @@ def sbom(file: Path | None) -> None:
         click.echo(text)
         return
     try:
-        file.write_text(text + "\n")
+        write_whole(file, f"{text}\n".encode())
     except OSError as error:
         raise FadelabError(f"{file}: cannot be written: {error.strerror}") from None
 
