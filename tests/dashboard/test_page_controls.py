@@ -15,7 +15,10 @@ from tests.harness.waiting import wait_for
 pytestmark = pytest.mark.patient
 
 #: what Chromium says of a server that is gone, or of an answer that tests asked for
-NO_SERVER = "ERR_CONNECTION_REFUSED|ERR_CONNECTION_RESET|ERR_INCOMPLETE_CHUNKED|ERR_EMPTY_RESPONSE|status of 404"
+NO_SERVER = (
+    "ERR_CONNECTION_REFUSED|ERR_CONNECTION_RESET|ERR_INCOMPLETE_CHUNKED|ERR_EMPTY_RESPONSE|ERR_CONTENT_LENGTH_MISMATCH"
+    "|status of 404"
+)
 
 
 def test_a_control_moved_by_keys_reaches_both_runs(browser: Browser, stage: Stage) -> None:

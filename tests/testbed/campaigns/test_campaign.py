@@ -65,6 +65,7 @@ def begun(tmp_path: Path) -> "subprocess.Popen[str]":
     return process
 
 
+@pytest.mark.light
 def test_ctrl_c_stops_within_two_seconds_and_leaves_nothing_running(tmp_path: Path) -> None:
     process = begun(tmp_path)
     try:
