@@ -101,6 +101,14 @@ def test_only_a_busy_machine_gives_another_attempt(pytester: pytest.Pytester, wo
         result.stdout.no_fnmatch_line(f"*::{name}: *")
 
 
+def test_any_test_gives_another_attempt_where_the_machine_stood_still(pytester: pytest.Pytester) -> None:
+    pytester.makepyfile(SUITE)
+    pytester.makeconftest(f"{QUIET}busy.STOOD_STILL_S = -1\nbusy.WAIT_S = 0")
+    result = pytester.runpytest_subprocess("-p", "tests.harness.busy", "-k", "keeps_no_clock")
+    assert result.parseoutcomes() == {"failed": 1, "rerun": 2, "deselected": 5}
+    result.stdout.fnmatch_lines(["*::test_that_keeps_no_clock_fails: a process woke * ms late; *, tried again*"])
+
+
 def test_late_run_on_a_machine_that_is_on_time_gives_none(pytester: pytest.Pytester) -> None:
     pytester.makepyfile(SUITE)
     pytester.makeconftest(f"{QUIET}busy.RUN_LATE_S = float('inf')")

@@ -1,4 +1,4 @@
-"""Real-time tests on a busy machine: a pytest plugin that notices, waits for quiet and lets the test try again.
+"""Tests on a busy machine: a pytest plugin that notices, waits for quiet and lets the test try again.
 
 A test is *real-time* when it is marked `net`, `radio`, `realtime` or `light` and not `patient`: what it asserts holds
 only while the machine keeps up. Such tests run alone; those marked `light`, which take little of it, run beside each
@@ -9,6 +9,8 @@ Rules kept
 - A failed real-time test is tried again only when the machine was busy: the probe woke `LATE_S` late, or a run of the
   test was late by its own count (`busy.late`) and the probe by `RUN_LATE_S`. A run that is late on a machine that wakes
   others on time is late by a fault of ours, and excuses nothing. A test that fails on a quiet machine fails.
+- Any other test is tried again only when the machine itself stood still: the probe woke `STOOD_STILL_S` late, which no
+  load explains. No bound of a program, ours or a library's, is meant for that.
 - The new attempt begins once the probe has woken on time for `QUIET_S`, or after `WAIT_S` of waiting, and asserts
   the same. Fixtures that the file's tests share are made anew for it: a late run is not judged twice. There are
   `ATTEMPTS` attempts at most.
@@ -31,6 +33,8 @@ from tests.harness.lateness import Probe
 
 #: a normal process of a machine with a processor to spare is never that late
 LATE_S = 0.05
+#: no load makes a process that late: the machine itself did not run
+STOOD_STILL_S = 2.0
 #: the bound of a run's events (`timing.late_bound_ms`): the probe has less priority than stations, so that what makes
 #: their events late beyond it makes the probe late, too
 RUN_LATE_S = 0.01
@@ -63,15 +67,18 @@ class Busy:
         self._own: list[str] = []
         self._shared: list[str] = []
         self._file: Path | None = None
+        #: whether the present attempt needs the machine for itself
+        self._is_realtime = True
         #: of the probe, since the attempt began
         self._worst_s = 0.0
 
-    def begin(self, file: Path, *, again: bool) -> None:
+    def begin(self, file: Path, *, again: bool, realtime: bool) -> None:
         """Forget what was before this attempt, but for what is shared with the last one."""
         if again or file != self._file:
             self._shared.clear()
         self._file = file
         self._own.clear()
+        self._is_realtime = realtime
         self._probe.worst_s()
         self._worst_s = 0.0
 
@@ -81,10 +88,10 @@ class Busy:
         self._shared += self._own
         self._own.clear()
 
-    def late(self, reason: str) -> None:
-        """Note that a run was late by its own count, if another process was late meanwhile."""
+    def late(self, reason: str, than_s: float) -> None:
+        """Note that a run was late by its own count, if another process was later than this meanwhile."""
         self._look()
-        if self._worst_s > RUN_LATE_S:
+        if self._is_realtime and self._worst_s > than_s:
             self._own.append(reason)
 
     def reasons(self) -> str:
@@ -95,8 +102,11 @@ class Busy:
     def _look(self) -> None:
         worst_s = self._probe.worst_s()
         self._worst_s = max(self._worst_s, worst_s)
-        if worst_s > LATE_S:
+        if worst_s > self._bound_s():
             self._own.append(f"a process woke {1e3 * worst_s:.0f} ms late")
+
+    def _bound_s(self) -> float:
+        return LATE_S if self._is_realtime else STOOD_STILL_S
 
     def wait_for_quiet(self) -> str:
         """Return once processes have woken on time for a while, or when that takes too long; says which."""
@@ -105,18 +115,21 @@ class Busy:
         while not quiet and time.monotonic() < began + WAIT_S:
             self._probe.worst_s()
             time.sleep(QUIET_S)
-            quiet = self._probe.worst_s() <= LATE_S
+            quiet = self._probe.worst_s() <= self._bound_s()
         return f"{'quiet' if quiet else 'not quiet'} after {time.monotonic() - began:.0f} s, tried again"
 
 
-#: of this pytest process, while real-time tests run
+#: of this pytest process, while tests run
 _busy: Busy | None = None
 
 
-def late(reason: str) -> None:
-    """Note that a run of the present test was late by its own count."""
+def late(reason: str, *, than_s: float | None = None) -> None:
+    """Note that a run of the present test was late by its own count.
+
+    `than_s`: what the run bears, if that is less than the bound of a run's events.
+    """
     if _busy is not None:
-        _busy.late(reason)
+        _busy.late(reason, RUN_LATE_S if than_s is None else than_s)
 
 
 # -- pytest's hooks ------------------------------------------------------------------------------------------
@@ -168,7 +181,7 @@ def _is_of_cores(path: str) -> bool:
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Keep the tests of the chosen part, and allow real-time ones another attempt."""
+    """Keep the tests of the chosen part, and allow them another attempt."""
     part = config.getoption("--part")
     if part == "compiled" and not IS_COMPILED:
         raise pytest.UsageError(f"the cores are {state()}: run `./fadelab compile`")
@@ -182,7 +195,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         if is_realtime(item):
             if not _may_have(item.path, "realtime"):
                 raise pytest.UsageError(f"{item.path}: has real-time tests, but does not name their mark")
-            item.add_marker(pytest.mark.flaky(reruns=ATTEMPTS - 1, condition=partial(_excused, item)))
+        item.add_marker(pytest.mark.flaky(reruns=ATTEMPTS - 1, condition=partial(_excused, item)))
 
 
 def _ordered(items: Sequence[pytest.Item]) -> list[pytest.Item]:
@@ -232,9 +245,9 @@ def _tell(item: pytest.Item, what: str) -> None:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtestloop(session: pytest.Session) -> Generator[None, object, object]:
-    """Keep a probe while there are real-time tests to run."""
+    """Keep a probe while there are tests to run; a process that hands them to workers has none."""
     global _busy
-    if not any(is_realtime(item) for item in getattr(session, "items", ())):
+    if not getattr(session, "items", ()):
         return (yield)
     probe = Probe()
     _busy = Busy(probe)
@@ -247,7 +260,7 @@ def pytest_runtestloop(session: pytest.Session) -> Generator[None, object, objec
 @pytest.hookimpl(wrapper=True, tryfirst=True)
 def pytest_runtest_setup(item: pytest.Item) -> Generator[None, object, object]:
     """Begin an attempt; a second one waits for quiet first, and makes anew what the tests of its file share."""
-    if _busy is None or not is_realtime(item):
+    if _busy is None:
         return (yield)
     again = getattr(item, "execution_count", 1) > 1
     if again:
@@ -256,7 +269,7 @@ def pytest_runtest_setup(item: pytest.Item) -> Generator[None, object, object]:
         # all but the session itself: it is an item's last collector that may stay
         item.session._setupstate.teardown_exact(item.session)  # type: ignore[arg-type]
         _tell(item, _busy.wait_for_quiet())
-    _busy.begin(item.path, again=again)
+    _busy.begin(item.path, again=again, realtime=is_realtime(item))
     outcome = yield
     _busy.share()
     return outcome
