@@ -192,9 +192,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     for item in items:
         if IS_COMPILED and _marked(item, "interpreted"):
             item.add_marker(pytest.mark.skip(reason="needs interpreted cores"))
-        if is_realtime(item):
-            if not _may_have(item.path, "realtime"):
-                raise pytest.UsageError(f"{item.path}: has real-time tests, but does not name their mark")
+        if is_realtime(item) and not _may_have(item.path, "realtime"):
+            raise pytest.UsageError(f"{item.path}: has real-time tests, but does not name their mark")
         item.add_marker(pytest.mark.flaky(reruns=ATTEMPTS - 1, condition=partial(_excused, item)))
 
 
