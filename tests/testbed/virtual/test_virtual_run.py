@@ -40,14 +40,11 @@ class TestInAMachine:
     pytestmark = needs_kernel
 
     @pytest.mark.parametrize("tcp", ["bbr", "user:modern"])
-    def test_runs_of_one_seed_agree_to_the_byte(self, twice: Callable[..., Summary], tcp: str) -> None:
-        assert twice(tcp=tcp, channel={"per": 0.05}, link={"scheme": "slacp"}).intact
-
-    def test_runs_agree_whether_or_not_modules_are_compiled_already(
-        self, twice: Callable[..., Summary], monkeypatch: pytest.MonkeyPatch
+    def test_runs_of_one_seed_agree_to_the_byte_whether_or_not_modules_are_compiled_already(
+        self, twice: Callable[..., Summary], monkeypatch: pytest.MonkeyPatch, tcp: str
     ) -> None:
         without = partial(monkeypatch.setenv, "PYTHONPYCACHEPREFIX", "/run/no-caches")
-        assert twice(without, tcp="cubic", channel={"per": 0.05}, link={"scheme": "slacp"}).intact
+        assert twice(without, tcp=tcp, channel={"per": 0.05}, link={"scheme": "slacp"}).intact
 
     def test_split_connections_agree_to_the_byte(self, twice: Callable[..., Summary]) -> None:
         summary = twice(link={"scheme": "split"})
@@ -61,14 +58,12 @@ class TestInAMachine:
         assert (first.intact, first.late_events, first.link["up"].residual_losses) == (True, 0, 0)
         assert {"phy.parquet", "trace-up.parquet", "tcp.parquet"} <= contents(folder_of(first)).keys()
 
-    def test_nothing_is_late(self, tmp_path: Path) -> None:
-        summary = virtual(tmp_path)
+    def test_nothing_is_late_and_the_manifest_names_the_machine(self, tmp_path: Path) -> None:
+        summary = virtual(tmp_path, seed=7)
         assert summary.events > 100
         assert summary.late_events == 0
         assert summary.max_late_ms < 0.1
-
-    def test_manifest_names_the_machine(self, tmp_path: Path) -> None:
-        manifest = json.loads((folder_of(virtual(tmp_path, seed=7)) / "manifest.json").read_text())
+        manifest = json.loads((folder_of(summary) / "manifest.json").read_text())
         assert manifest["clock"] == "virtual"
         assert manifest["machine"]["kind"] == "user-mode-linux"
         assert manifest["machine"]["seed"] == 7
