@@ -31,6 +31,8 @@ _LOSSY: tuple[str, dict[str, Any]] = ("lossy-link.yaml", {"tier": "emulated"})
 #: by name: the scenario's file, and what it is given
 CASES: dict[str, tuple[str, dict[str, Any]]] = {
     **{f"tcp {tcp}": (_LOSSY[0], {**_LOSSY[1], "tcp": tcp}) for tcp in ("cubic", "bbr", "reno", "user:modern")},
+    # in QEMU
+    "tcp eln": (_LOSSY[0], {**_LOSSY[1], "tcp": "eln", "link.scheme": "none", "link.eln": "ends"}),
     "split-smart": (_LOSSY[0], {**_LOSSY[1], "link.scheme": "split-smart"}),
     "two-classes": ("two-classes.yaml", {"tier": "emulated"}),
     "satellite": ("satellite.yaml", {"tier": "emulated"}),

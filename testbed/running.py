@@ -27,7 +27,7 @@ def check_tier(scenario: Scenario) -> None:
         check_model(plan)
         return
     if plan.clock == "virtual":
-        virtual_run.check()
+        virtual_run.check(plan)
     else:
         check_machine()
         if plan.split is not None:

@@ -2,11 +2,10 @@
 
 Read first: docs/virtual-time.md; `kernel.config`, the options beside `make allnoconfig`.
 
-Rules kept: a build is whole: it is made in a folder beside its place, with its stamp last, and takes its place in one
-step. Its sources are Debian's as they are, but for the lines of `_REPLACED`. Nothing of the sources stays.
+Rules kept: a build is whole (`whole_folder.py`), with its stamp last. Its sources are Debian's as they are, but for the
+lines of `_REPLACED`. Nothing of the sources stays.
 """
 
-import fcntl
 import hashlib
 import json
 import os
@@ -15,11 +14,12 @@ import shutil
 import subprocess
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 
 from testbed.errors import FadelabError
 from testbed.paths import root
+from testbed.virtual import whole_folder
 
 PACKAGE = "linux-source-6.12"
 #: the packages that the build needs beside those of every start, for messages
@@ -94,17 +94,7 @@ def built() -> Kernel | None:
 
 def build(told: Told = lambda done, of: None) -> Kernel:
     """Build the kernel, unless it is there; takes minutes. Raises FadelabError."""
-    folder = _folder()
-    try:
-        folder.parent.mkdir(exist_ok=True)
-        with folder.with_name("virtual.lock").open("w") as lock:
-            # another process may be at it
-            fcntl.flock(lock, fcntl.LOCK_EX)
-            return built() or _build(folder, told)
-    except OSError as error:
-        raise FadelabError(
-            f"the kernel of virtual time cannot be built in {folder.parent}: {error.strerror}; be its owner, or root"
-        ) from None
+    return whole_folder.once(_folder(), "the kernel of virtual time", built, partial(_build, told))
 
 
 def _folder() -> Path:
@@ -117,39 +107,21 @@ def _configuration() -> str:
     return hashlib.sha256(_FRAGMENT.read_bytes() + changes).hexdigest()
 
 
-def _build(folder: Path, told: Told) -> Kernel:
+def _build(told: Told, made: Path, source: Path) -> Kernel:
     require()
-    new, old = folder.with_name("virtual.new"), folder.with_name("virtual.old")
-    log = folder.with_name("virtual.log")
-    for rest in (new, old):
-        shutil.rmtree(rest, ignore_errors=True)
-    made, source = new / "made", new / "source"
-    try:
-        for path in (made, source):
-            path.mkdir(parents=True)
-        log.write_bytes(b"")
-        told(0, _FILES)
-        excluded = (f"--exclude={PACKAGE}/{pattern}" for pattern in _UNUSED)
-        options = ("--strip-components=1", "--wildcards", "--wildcards-match-slash")
-        _run(log, ["tar", "-xJf", _ARCHIVE, "-C", source, *options, *excluded])
-        _replace(source)
-        make = ("make", "-C", source, "ARCH=um")
-        _run(log, [*make, f"KCONFIG_ALLCONFIG={_FRAGMENT}", "allnoconfig"])
-        _run(log, [*make, f"-j{len(os.sched_getaffinity(0))}", "vmlinux"], told)
-        _run(log, ["strip", "-o", made / "linux", source / "vmlinux"])
-        shutil.copy(source / ".config", made / "config")
-        kernel = Kernel(version=_version(), configuration=_configuration())
-        (made / "stamp.json").write_text(json.dumps(asdict(kernel), indent=1) + "\n")
-        if os.geteuid() == 0:
-            # as the launcher does: files made with sudo belong to the owner of the checkout
-            for path in (made, *made.iterdir(), log, folder.with_name("virtual.lock")):
-                shutil.chown(path, root().stat().st_uid, root().stat().st_gid)
-        if folder.exists():
-            folder.rename(old)
-        made.rename(folder)
-    finally:
-        for rest in (new, old):
-            shutil.rmtree(rest, ignore_errors=True)
+    log = whole_folder.log_of(_folder())
+    told(0, _FILES)
+    excluded = (f"--exclude={PACKAGE}/{pattern}" for pattern in _UNUSED)
+    options = ("--strip-components=1", "--wildcards", "--wildcards-match-slash")
+    _run(log, ["tar", "-xJf", _ARCHIVE, "-C", source, *options, *excluded])
+    _replace(source)
+    make = ("make", "-C", source, "ARCH=um")
+    _run(log, [*make, f"KCONFIG_ALLCONFIG={_FRAGMENT}", "allnoconfig"])
+    _run(log, [*make, f"-j{len(os.sched_getaffinity(0))}", "vmlinux"], told)
+    _run(log, ["strip", "-o", made / "linux", source / "vmlinux"])
+    shutil.copy(source / ".config", made / "config")
+    kernel = Kernel(version=_version(), configuration=_configuration())
+    (made / "stamp.json").write_text(json.dumps(asdict(kernel), indent=1) + "\n")
     return kernel
 
 

@@ -1,6 +1,7 @@
 """A machine in virtual time: boots the kernel, runs one command in it, and leaves nothing.
 
-Read first: docs/virtual-time.md; `init.py`, the machine's first process.
+Read first: docs/virtual-time.md; `init.py`, the machine's first process. `Machine` is what all machines have in common;
+that of this file is Linux in user mode, and `qemu.py` has the other one.
 
 Rules kept
 - Time in the machine is a function of the command, its files and the seed. Nothing of the host reaches it while it
@@ -16,10 +17,15 @@ import signal
 import subprocess
 import tempfile
 import time
-from collections.abc import Callable, Mapping, Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from random import Random
+from typing import Any
+
+from typing_extensions import override
 
 from testbed.errors import FadelabError
 from testbed.virtual import kernel
@@ -38,7 +44,8 @@ _GRACE_S = 10.0
 #: linux/ptrace.h
 _PTRACE_TRACEME = 0
 _PREFIX = "fadelab-virtual-"
-_INIT = Path(__file__).with_name("init.py")
+#: the first process of every machine
+INIT = Path(__file__).with_name("init.py")
 _PYTHON = "/usr/bin/python3"
 
 
@@ -53,6 +60,8 @@ class Order:
     #: folders of the host that the command writes, by where it sees them; what it writes elsewhere is gone with the
     #: machine
     folders: Mapping[str, Path] = field(default_factory=dict)
+    #: files of the host that the command reads beside those of every run, for a machine that does not see the host's
+    files: Sequence[Path] = ()
 
 
 def run(order: Order, out: Take, err: Take) -> int:
@@ -60,8 +69,15 @@ def run(order: Order, out: Take, err: Take) -> int:
 
     Raises FadelabError when the machine does not boot or ends before its command.
     """
+    with place() as folder:
+        return _UserMode(order, folder, out, err).run()
+
+
+@contextmanager
+def place() -> Iterator[Path]:
+    """Make the folder of one machine, and remove it. Raises FadelabError."""
     with tempfile.TemporaryDirectory(prefix=f"{_PREFIX}{os.getpid()}-", dir=room()) as name:
-        return _Machine(order, Path(name), out, err).run()
+        yield Path(name)
 
 
 def abandoned() -> list[Path]:
@@ -100,26 +116,27 @@ def _rooms() -> list[Path]:
     return [folder for folder in (Path("/dev/shm"), Path(tempfile.gettempdir())) if folder.is_dir()]
 
 
-class _Machine:
+class Machine(ABC):
+    """One command in one machine; `place` is a folder of its own."""
+
     def __init__(self, order: Order, place: Path, out: Take, err: Take) -> None:
         self._order, self._place = order, place
         self._takes = {place / "out": out, place / "err": err}
         self._taken = dict.fromkeys(self._takes, 0)
 
     def run(self) -> int:
+        """Boot, and return the command's exit status; a Ctrl-C is passed on. Raises FadelabError."""
         place, order = self._place, self._order
         for path in self._takes:
             path.touch()
-        words = {
-            "command": list(order.command),
-            "environment": dict(order.environment),
-            "cwd": str(order.cwd),
-            "entropy": Random(order.seed).randbytes(_ENTROPY_BYTES).hex(),
-            "folders": {place: str(folder) for place, folder in order.folders.items()},
-        }
-        (place / "order.json").write_text(json.dumps(words))
-        shutil.copy(_INIT, place / "init")
-        (place / "init").chmod(0o755)
+        self._prepare(
+            {
+                "command": list(order.command),
+                "environment": dict(order.environment),
+                "cwd": str(order.cwd),
+                "entropy": Random(order.seed).randbytes(_ENTROPY_BYTES).hex(),
+            }
+        )
         with (place / "kernel.log").open("wb") as log:
             child = subprocess.Popen(
                 self._command(),
@@ -137,18 +154,20 @@ class _Machine:
             raise
         finally:
             self._end(child)
+            self._collect()
         return self._status()
 
-    def _command(self) -> list[str]:
-        return [
-            # the layout of its memory is no chance
-            *("setarch", "-R", str(kernel.program())),
-            f"mem={_MEMORY >> 20}M",
-            *("time-travel=inf-cpu", f"time-travel-start={_BEGIN_NS}"),
-            *("rootfstype=hostfs", "rootflags=/", "ro", "panic=-1", "noreboot"),
-            # the kernel keeps its pid in the folder .uml of HOME
-            *("umid=machine", "con=null", "con0=fd:0,fd:1", "ssl=null", "init=/proc/self/cwd/init"),
-        ]
+    @abstractmethod
+    def _prepare(self, words: dict[str, Any]) -> None:
+        """Give `init.py` its order: these words, and others that only this machine has."""
+
+    @abstractmethod
+    def _command(self) -> Sequence[str]:
+        """Return the host's program that is the machine. Its standard streams are the machine's console."""
+
+    @abstractmethod
+    def _collect(self) -> None:
+        """Write what a machine that has ended has not written itself into the order's folders, and its status."""
 
     def _watch(self, child: "subprocess.Popen[bytes]") -> None:
         while child.poll() is None:
@@ -193,3 +212,29 @@ class _Machine:
             lines = (self._place / "kernel.log").read_text(errors="replace").split("\n")
             said = next((line.strip() for line in reversed(lines) if line.strip()), "it said nothing")
             raise FadelabError(f"the machine in virtual time ended before its command: {said}") from None
+
+
+class _UserMode(Machine):
+    @override
+    def _prepare(self, words: dict[str, Any]) -> None:
+        words["folders"] = {place: str(folder) for place, folder in self._order.folders.items()}
+        (self._place / "order.json").write_text(json.dumps(words))
+        shutil.copy(INIT, self._place / "init")
+        (self._place / "init").chmod(0o755)
+
+    @override
+    def _command(self) -> list[str]:
+        return [
+            # the layout of its memory is no chance
+            *("setarch", "-R", str(kernel.program())),
+            f"mem={_MEMORY >> 20}M",
+            *("time-travel=inf-cpu", f"time-travel-start={_BEGIN_NS}"),
+            *("rootfstype=hostfs", "rootflags=/", "ro", "panic=-1", "noreboot"),
+            # the kernel keeps its pid in the folder .uml of HOME
+            *("umid=machine", "con=null", "con0=fd:0,fd:1", "ssl=null", "init=/proc/self/cwd/init"),
+        ]
+
+    @override
+    def _collect(self) -> None:
+        # its kernel writes them as it runs
+        pass

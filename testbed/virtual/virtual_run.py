@@ -5,12 +5,11 @@ Read first: `run_inside.py`, the part within the machine, and the messages it se
 
 import base64
 import json
-import os
 import pickle
-import sys
 import time
-from collections.abc import Callable
-from dataclasses import asdict, replace
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from itertools import chain
 from pathlib import Path
 
 from telemetry.sinks import Sinks
@@ -19,23 +18,25 @@ from testbed.results.store import RunFolder
 from testbed.results.summary import Summary
 from testbed.run_hooks import NO_HOOKS, Progress, RunHooks, Show
 from testbed.scenario.run_plan import Plan
-from testbed.virtual import kernel, machine
+from testbed.virtual.kinds import kind_of
+from testbed.virtual.machine import Order
 from testbed.virtual.messages import Began, Failed, Message
 from testbed.virtual.run_inside import ARGUMENTS
 
 #: the run's folder within the machine: two runs of a seed see the same paths
 _FOLDER = "/run/fadelab-run"
-#: variables that reach the run. The others (a terminal's size, a shell's depth) would move where processes have their
-#: memory, on which the order of events within an instant may depend.
-_VARIABLES = ("PATH", "LD_LIBRARY_PATH", "HOME")
-_PREFIXES = ("FADELAB_", "PYTHON", "UHD_", "GR_")
+#: variables that every run has
+_ENVIRONMENT = {
+    # caches that are written there are gone with the machine, and an attempt that fails takes time
+    "PYTHONDONTWRITEBYTECODE": "1",
+    # pyarrow's allocator starts a thread, and a process of several threads cannot be copied (`live/copies.py`)
+    "JE_ARROW_MALLOC_CONF": "background_thread:false",
+}
 
 
-def check() -> None:
-    """Raise FadelabError where no machine can be made."""
-    if kernel.built() is None:
-        raise FadelabError("the kernel of virtual time is not built: `fadelab virtual -- true` builds it")
-    machine.check()
+def check(plan: Plan) -> None:
+    """Raise FadelabError where no machine can be made for a plan."""
+    kind_of(plan).check(plan)
 
 
 def run_virtual(
@@ -48,10 +49,8 @@ def run_virtual(
 
     Closes the hooks' sinks. Raises FadelabError in one line.
     """
-    built = kernel.built()
-    if built is None:
-        raise FadelabError("the kernel of virtual time is gone: start again")
-    folder.note_machine({"kind": "user-mode-linux", **asdict(built), "seed": plan.seed})
+    kind = kind_of(plan)
+    folder.note_machine({**kind.facts(), "seed": plan.seed})
     sinks = Sinks(hooks.sinks)
     results: list[Summary | Failed] = []
     said = bytearray()
@@ -68,18 +67,19 @@ def run_virtual(
             case _:
                 sinks.write(message)
 
-    order = machine.Order(
+    order = Order(
         command=[
-            *(sys.executable, *ARGUMENTS, _FOLDER, json.dumps(plan.values)),
+            *(str(kind.python), *ARGUMENTS, _FOLDER, json.dumps(plan.values)),
             *(["--records"] if hooks.sinks else []),
         ],
         seed=plan.seed,
-        environment=_environment(),
+        environment={**kind.environment(), **_ENVIRONMENT},
         cwd=Path("/"),
         folders={_FOLDER: folder.path.absolute()},
+        files=list(_files(plan.values)),
     )
     try:
-        status = machine.run(order, _Lines(handle).take, said.extend)
+        status = kind.run(order, _Lines(handle).take, said.extend)
     finally:
         sinks.close()
     match results:
@@ -94,15 +94,15 @@ def run_virtual(
     raise RuntimeError(f"the run in virtual time ended with status {status}: {last}")
 
 
-def _environment() -> dict[str, str]:
-    """Return the variables that a run may depend on."""
-    chosen = {name: value for name, value in os.environ.items() if name in _VARIABLES or name.startswith(_PREFIXES)}
-    return chosen | {
-        # caches that are written there are gone with the machine, and an attempt that fails takes time
-        "PYTHONDONTWRITEBYTECODE": "1",
-        # pyarrow's allocator starts a thread, and a process of several threads cannot be copied (`live/copies.py`)
-        "JE_ARROW_MALLOC_CONF": "background_thread:false",
-    }
+def _files(values: object) -> Iterator[Path]:
+    """Yield the files that the values of a scenario name."""
+    match values:
+        case str() if values.startswith("/") and Path(values).is_file():
+            yield Path(values)
+        case dict():
+            yield from chain.from_iterable(map(_files, values.values()))
+        case list():
+            yield from chain.from_iterable(map(_files, values))
 
 
 class _Lines:

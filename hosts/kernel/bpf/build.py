@@ -1,4 +1,4 @@
-"""Making BPF objects of the C files beside this one, for the kernel that runs.
+"""Making BPF objects of the C files beside this one, for the kernel that runs, or for that of a machine.
 
 Rules kept
 - Types come from the kernel itself (BTF), so that no kernel headers are needed.
@@ -22,40 +22,42 @@ _PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 _TIMEOUT_S = 120.0
 
 
-def build(source: str, cache: Path, **macros: str) -> Path:
+def build(source: str, cache: Path, *, btf: Path | None = None, **macros: str) -> Path:
     """Return the object of `source`, a C file's name without .bpf.c, below `cache`; each macro is a C string.
 
-    Raises HostError when the kernel, the compiler or bpftool cannot do it.
+    `btf` has the types of the kernel that is to load it; None: this one's. Raises HostError when the kernel, the
+    compiler or bpftool cannot do it.
     """
-    types = _kernel_types()
+    btf = BTF if btf is None else btf
+    types = _kernel_types(btf)
     defines = [f'-D{name}="{value}"' for name, value in macros.items()]
     digest = hashlib.sha256(types)
     for part in (*(path.read_bytes() for path in sorted(_SOURCES.glob("*.[ch]"))), repr((_FLAGS, defines)).encode()):
         digest.update(part)
     made = cache / f"{source}-{digest.hexdigest()[:16]}.o"
     if not made.exists():
-        _make(_SOURCES / f"{source}.bpf.c", made, defines)
+        _make(_SOURCES / f"{source}.bpf.c", made, defines, btf)
     return made
 
 
-def _kernel_types() -> bytes:
+def _kernel_types(btf: Path) -> bytes:
     try:
-        types = BTF.read_bytes()
+        types = btf.read_bytes()
     except OSError as error:
         raise HostError(
-            f"ELN needs a kernel with type information (CONFIG_DEBUG_INFO_BTF): {BTF}: {error.strerror}"
+            f"ELN needs a kernel with type information (CONFIG_DEBUG_INFO_BTF): {btf}: {error.strerror}"
         ) from None
     if STRUCT_OPS_TYPE not in types:
         raise HostError("ELN needs a kernel that takes congestion controls from BPF (struct_ops): CONFIG_BPF_JIT")
     return types
 
 
-def _make(source: Path, made: Path, defines: list[str]) -> None:
+def _make(source: Path, made: Path, defines: list[str], btf: Path) -> None:
     try:
         made.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(dir=made.parent) as folder:
             header = Path(folder) / "vmlinux.h"
-            header.write_text(_output_of("bpftool", "btf", "dump", "file", str(BTF), "format", "c"))
+            header.write_text(_output_of("bpftool", "btf", "dump", "file", str(btf), "format", "c"))
             draft = Path(folder) / made.name
             _output_of("clang", *_FLAGS, *defines, f"-I{folder}", "-c", str(source), "-o", str(draft))
             draft.replace(made)

@@ -1,4 +1,4 @@
-"""The kernel of machines in virtual time: there, or built with a progress bar."""
+"""The kernels of machines in virtual time: there, or built and fetched with a progress bar."""
 
 from typing import TYPE_CHECKING
 
@@ -9,9 +9,14 @@ if TYPE_CHECKING:
 def prepare_clock(scenario: "Scenario") -> None:
     """Have the kernel that a scenario with a virtual clock needs. Raises FadelabError."""
     from testbed.scenario.resolver import resolve
+    from testbed.virtual.kinds import QEMU, kind_of
 
     plan = resolve(scenario)
-    if plan.clock == "virtual" and not plan.tier.simulated:
+    if plan.clock != "virtual" or plan.tier.simulated:
+        return
+    if kind_of(plan) is QEMU:
+        _ensure_stock_kernel()
+    else:
         ensure_kernel()
 
 
@@ -23,3 +28,14 @@ def ensure_kernel() -> None:
     if kernel.built() is None:
         with bar("building the kernel of virtual time", "files") as told:
             kernel.build(told)
+
+
+def _ensure_stock_kernel() -> None:
+    from testbed.cli.bar import bar
+    from testbed.virtual import qemu, stock_kernel
+
+    # before 34 MB come for nothing
+    qemu.check()
+    if stock_kernel.fetched() is None:
+        with bar("fetching the kernel of QEMU's machine", "modules") as told:
+            stock_kernel.fetch(told)

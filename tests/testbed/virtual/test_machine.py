@@ -130,7 +130,7 @@ def test_machine_leaves_nothing() -> None:
 
 def test_machine_that_does_not_boot_says_why(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "init.py").write_text("#!/no/such/interpreter\n")
-    monkeypatch.setattr(machine, "_INIT", tmp_path / "init.py")
+    monkeypatch.setattr(machine, "INIT", tmp_path / "init.py")
     with pytest.raises(FadelabError, match=r"^the machine in virtual time ended before its command: "):
         ran("true")
     assert not places()
