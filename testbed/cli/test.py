@@ -100,6 +100,7 @@ def steps(pytest_args: Sequence[str], reports: Path, *, quick: bool = False) -> 
         Step("mypy", (python, "-m", "mypy")),
         Step("shellcheck", ("shellcheck", *_SCRIPTS) if shutil.which("shellcheck") else None),
         *([] if quick else [Step("compile", (*ours, "compile")), Step("virtual", (*ours, "virtual", "--", "true"))]),
+        *([] if quick else [Step("stock kernel", (python, "-P", "-m", "testbed.virtual.stock_kernel"))]),
         *(tests(part, *options) for part, options in parts.items()),
     ]
 

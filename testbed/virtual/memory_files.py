@@ -18,6 +18,7 @@ import shutil
 import subprocess
 import sysconfig
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from hashlib import sha256
 from importlib import metadata
 from pathlib import Path
@@ -47,7 +48,10 @@ _SITE = PLACE / ".venv" / "lib" / _STANDARD.name / "site-packages"
 #: packages of the base group that draw, and so are not for the part of a run within a machine
 _NOT_IN_RUNS = ("contourpy", "fonttools", "kiwisolver", "matplotlib", "pillow")
 #: folders of packages and of the standard library that no run imports
-_UNUSED_FOLDERS = {"__pycache__", "ensurepip", "idlelib", "include", "lib2to3", "test", "tests", "tkinter"}
+_UNUSED_FOLDERS = {
+    *("__pycache__", "dist-packages", "ensurepip", "idlelib", "include", "lib2to3", "test", "tests", "tkinter"),
+    Path(sysconfig.get_config_var("LIBPL")).name,
+}
 _UNUSED_ENDINGS = (".a", ".c", ".cpp", ".h", ".md", ".pxd", ".pxi", ".pyi", ".pyx")
 #: libraries of pyarrow for servers that no run asks
 _UNUSED_LIBRARIES = re.compile(r"flight|_encryption")
@@ -106,29 +110,32 @@ class Archive:
             self._file.write(part + bytes(-len(part) % 4))
 
 
-def archive() -> Path:
-    """Return the archive of all that a machine has but its order; makes it when a file of it has changed.
+def archive() -> BinaryIO:
+    """Open the archive of all that a machine has but its order; makes it when a file of it has changed.
 
     Raises FadelabError or HostError.
     """
-    programs = _programs()
-    sources = [*_system(programs), *_packages(), *_checkout()]
+    packages = list(_packages())
+    system = _system(_programs(), [source for source, _ in packages])
+    sources = [*system, *packages, *_checkout()]
     place = stock_kernel.folder() / f"files-{_digest(sources)}.cpio"
-    if not place.exists():
-        draft = place.with_name(f"{place.name}.{os.getpid()}")
-        try:
-            with draft.open("wb") as file:
-                _write(Archive(file), sources)
-            for old in place.parent.glob("files-*.cpio"):
-                old.unlink(missing_ok=True)
-            draft.replace(place)
-        except OSError as error:
-            raise FadelabError(
-                f"the files of QEMU's machine cannot be written in {place.parent}: {error.strerror}"
-            ) from None
-        finally:
-            draft.unlink(missing_ok=True)
-    return place
+    with suppress(FileNotFoundError):
+        return place.open("rb")
+    draft = place.with_name(f"{place.name}.{os.getpid()}")
+    try:
+        with draft.open("wb") as file:
+            _write(Archive(file), sources)
+        for old in set(place.parent.glob("files-*.cpio")) - {place}:
+            old.unlink(missing_ok=True)
+        # another process may have made the same
+        draft.replace(place)
+        return place.open("rb")
+    except OSError as error:
+        raise FadelabError(
+            f"the files of QEMU's machine cannot be written in {place.parent}: {error.strerror}"
+        ) from None
+    finally:
+        draft.unlink(missing_ok=True)
 
 
 #: a file of the host, and its place in the machine
@@ -145,15 +152,15 @@ def _programs() -> list[Path]:
     return found
 
 
-def _system(programs: Iterable[Path]) -> Iterator[_Source]:
-    """What Debian's packages have: programs with their libraries, the standard library, the kernel's modules."""
-    roots = [*programs, *(_LIBRARY_FOLDER / name for name in _LIBRARIES), *sorted(_STANDARD.rglob("*.so"))]
-    for path in [*roots, *_libraries([*roots, *(source for source, _ in _packages() if ".so" in source.name)])]:
+def _system(programs: Iterable[Path], packages: Iterable[Path]) -> Iterator[_Source]:
+    """What Debian's packages have: programs, the standard library, libraries of all of these and of Python's packages,
+    and the kernel's modules."""
+    standard = [path for path in _files(_STANDARD) if not path.name.endswith(_UNUSED_ENDINGS)]
+    roots = [*programs, *(_LIBRARY_FOLDER / name for name in _LIBRARIES)]
+    linked = [*roots, *(path for path in (*standard, *packages) if ".so" in path.name)]
+    for path in [*roots, *_libraries(linked), *standard]:
         yield path, path
     yield Path("/etc/ld.so.cache"), Path("/etc/ld.so.cache")
-    for source in _files(_STANDARD):
-        if not source.name.endswith(_UNUSED_ENDINGS):
-            yield source, source
     modules = stock_kernel.modules()
     for source in _files(modules / "lib"):
         yield source, "/usr" / source.relative_to(modules)

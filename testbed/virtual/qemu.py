@@ -92,7 +92,7 @@ class _Qemu(machine.Machine):
     def _prepare(self, words: dict[str, Any]) -> None:
         words["folders"] = list(self._order.folders)
         with (self._place / "files.cpio").open("wb") as file:
-            with memory_files.archive().open("rb") as base:
+            with memory_files.archive() as base:
                 shutil.copyfileobj(base, file, 1 << 24)
             archive = memory_files.Archive(file)
             archive.file("init", machine.INIT.read_bytes(), program=True)

@@ -2,6 +2,8 @@
 
 Read first: docs/virtual-time.md; the kernel's Documentation/arch/x86/boot.rst.
 
+`python -m testbed.virtual.stock_kernel` fetches it, as the first run that needs it does.
+
 Rules kept: the package is not installed, since that would be one more kernel for the host to boot. A fetched kernel is
 whole (`whole_folder.py`), with its stamp last.
 """
@@ -151,3 +153,7 @@ def _run(command: Sequence[str], cwd: Path | None = None) -> str:
     if done.returncode:
         raise FadelabError(f"the kernel of QEMU's machine was not fetched: {command[0]} failed; {log} says why")
     return done.stdout
+
+
+if __name__ == "__main__":
+    fetch()

@@ -5,9 +5,10 @@ import shutil
 from testbed.cli.doctor.look import Look, Seen, apt
 from testbed.errors import FadelabError
 from testbed.paths import root
-from testbed.virtual import kernel, machine
+from testbed.virtual import kernel, machine, qemu, stock_kernel
 
 _NEEDED_FOR = ("virtual", "run --clock virtual")
+_ELN = ("run --clock virtual --tcp eln",)
 
 
 def _ptrace() -> Seen:
@@ -27,6 +28,16 @@ def _kernel() -> Seen:
     return Seen(True, "the first use builds it")
 
 
+def _qemu() -> Seen:
+    version = qemu.version()
+    return Seen(False, f"no {qemu.PROGRAM} on PATH") if version is None else Seen(True, version)
+
+
+def _stock_kernel() -> Seen:
+    fetched = stock_kernel.fetched()
+    return Seen(True, "the first use fetches it" if fetched is None else f"Debian's {fetched.version}")
+
+
 def _memory() -> Seen:
     try:
         return Seen(True, f"in {machine.room()}")
@@ -42,5 +53,7 @@ LOOKS = (
         _NEEDED_FOR,
     ),
     Look("kernel of virtual time", _kernel, apt(*kernel.NEEDED.split()), _NEEDED_FOR),
+    Look("QEMU", _qemu, apt("--no-install-recommends", qemu.PACKAGE), _ELN),
+    Look("kernel of QEMU's machine", _stock_kernel, apt(stock_kernel.PACKAGE), _ELN),
     Look("memory of a machine in virtual time", _memory, "make room there, or set TMPDIR", _NEEDED_FOR),
 )

@@ -1,4 +1,4 @@
-"""The kernel of the tests, and a stand-in for one."""
+"""The kernels of the tests, and a stand-in for one."""
 
 import json
 from dataclasses import asdict
@@ -6,13 +6,22 @@ from pathlib import Path
 
 import pytest
 
-from testbed.virtual import kernel
+from testbed.virtual import kernel, qemu, stock_kernel
 
 #: `./fadelab test` builds the kernel in a step of its own
 needs_kernel = [
     pytest.mark.patient,
     pytest.mark.slow,
     pytest.mark.skipif(kernel.built() is None, reason="no kernel of virtual time: `fadelab virtual -- true` builds it"),
+]
+#: `./fadelab test` fetches it, likewise
+needs_qemu = [
+    pytest.mark.patient,
+    pytest.mark.slow,
+    pytest.mark.skipif(
+        qemu.version() is None or stock_kernel.fetched() is None,
+        reason="no QEMU, or no kernel for it: `fadelab run SCENARIO --tcp eln --clock virtual` fetches it",
+    ),
 ]
 
 
