@@ -123,6 +123,8 @@ class Machine(ABC):
         self._order, self._place = order, place
         self._takes = {place / "out": out, place / "err": err}
         self._taken = dict.fromkeys(self._takes, 0)
+        #: descriptors that the machine inherits
+        self._inherited: tuple[int, ...] = ()
 
     def run(self) -> int:
         """Boot, and return the command's exit status; a Ctrl-C is passed on. Raises FadelabError."""
@@ -146,6 +148,7 @@ class Machine(ABC):
                 cwd=place,
                 env={"HOME": str(place), "TMPDIR": str(place), "PATH": "/usr/bin:/bin"},
                 start_new_session=True,
+                pass_fds=self._inherited,
             )
         try:
             self._watch(child)

@@ -13,10 +13,11 @@ import json
 import shutil
 import subprocess
 import tarfile
+import tempfile
 from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path, PurePosixPath
-from typing import Any
+from typing import Any, BinaryIO
 
 from typing_extensions import override
 
@@ -55,8 +56,9 @@ def run(order: machine.Order, out: machine.Take, err: machine.Take) -> int:
     The command sees the files of `memory_files.py`, and the order's folders, whose files it gets as copies. What it
     writes there comes back when it has ended. Raises FadelabError or HostError as `machine.run` does.
     """
-    with machine.place() as folder:
-        return _Qemu(order, folder, out, err).run()
+    # of a killed process nothing of this size may stay
+    with machine.place() as folder, tempfile.TemporaryFile(dir=folder) as archive:
+        return _Qemu(order, folder, out, err, archive).run()
 
 
 def check() -> None:
@@ -88,22 +90,32 @@ def facts() -> Mapping[str, object]:
 
 
 class _Qemu(machine.Machine):
+    """`archive` is an empty file for the machine's files."""
+
+    def __init__(
+        self, order: machine.Order, place: Path, out: machine.Take, err: machine.Take, archive: BinaryIO
+    ) -> None:
+        super().__init__(order, place, out, err)
+        self._archive = archive
+
     @override
     def _prepare(self, words: dict[str, Any]) -> None:
         words["folders"] = list(self._order.folders)
-        with (self._place / "files.cpio").open("wb") as file:
-            with memory_files.archive() as base:
-                shutil.copyfileobj(base, file, 1 << 24)
-            archive = memory_files.Archive(file)
-            archive.file("init", machine.INIT.read_bytes(), program=True)
-            archive.file("run/machine/order.json", json.dumps(words).encode())
-            for place, folder in self._order.folders.items():
-                archive.folder(place)
-                for path in sorted(path for path in folder.rglob("*") if path.is_file()):
-                    archive.file(place / path.relative_to(folder), path.read_bytes())
-            for path in self._order.files:
-                archive.file(path, path.read_bytes())
-            archive.end()
+        file = self._archive
+        with memory_files.archive() as base:
+            shutil.copyfileobj(base, file, 1 << 24)
+        archive = memory_files.Archive(file)
+        archive.file("init", machine.INIT.read_bytes(), program=True)
+        archive.file("run/machine/order.json", json.dumps(words).encode())
+        for place, folder in self._order.folders.items():
+            archive.folder(place)
+            for path in sorted(path for path in folder.rglob("*") if path.is_file()):
+                archive.file(place / path.relative_to(folder), path.read_bytes())
+        for path in self._order.files:
+            archive.file(path, path.read_bytes())
+        archive.end()
+        file.flush()
+        self._inherited = (file.fileno(),)
 
     @override
     def _command(self) -> list[str]:
@@ -126,7 +138,14 @@ class _Qemu(machine.Machine):
             *("-nodefaults", "-no-user-config", "-display", "none", "-no-reboot"),
             *("-chardev", "stdio,id=console,signal=off", "-serial", "chardev:console"),
             *("-device", "virtio-serial-pci,ioeventfd=off", *ports),
-            *("-kernel", str(stock_kernel.program()), "-initrd", "files.cpio", "-append", " ".join(_KERNEL_OPTIONS)),
+            *(
+                "-kernel",
+                str(stock_kernel.program()),
+                "-initrd",
+                f"/dev/fd/{self._archive.fileno()}",
+                "-append",
+                " ".join(_KERNEL_OPTIONS),
+            ),
         ]
 
     @override

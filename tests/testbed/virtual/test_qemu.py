@@ -23,40 +23,44 @@ from tests.testbed.virtual.conftest import needs_qemu
 #: ELN is heard of losses on the air
 ELN: dict[str, Any] = {
     "tcp": "eln",
+    # the first frames arrive
+    "seed": 3,
     "channel": {"per": 0.1},
     "link": {"scheme": "none", "eln": "ends"},
-    "workloads": [{"kind": "bulk", "duration_s": 0.6}],
+    "workloads": [{"kind": "bulk", "duration_s": 0.7}],
 }
+
+
+def made(place: Path) -> Summary:
+    return run_once(scenario(clock="virtual", **ELN), place, lambda progress: None)
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> Summary:
+    return made(tmp_path_factory.mktemp("runs"))
 
 
 class TestInAMachine:
     pytestmark = needs_qemu
 
-    @pytest.fixture(scope="class")
-    def runs(self, tmp_path_factory: pytest.TempPathFactory) -> tuple[Summary, Summary]:
-        """Two runs of one seed, the second with a longer path."""
-        place = tmp_path_factory.mktemp("runs")
-        made = scenario(clock="virtual", **ELN)
-        first = run_once(made, place / "a", lambda progress: None)
-        return first, run_once(made, place / "a-name-of-another-length", lambda progress: None)
-
-    def test_runs_of_one_seed_agree_to_the_byte(self, runs: tuple[Summary, Summary]) -> None:
-        first, second = (contents(folder_of(run)) for run in runs)
-        assert first == second
-        assert {"tcp.parquet", "events.parquet"} <= first.keys()
-
-    def test_tcp_is_the_bpf_program_of_debians_kernel(self, runs: tuple[Summary, Summary]) -> None:
-        manifest = json.loads((folder_of(runs[0]) / "manifest.json").read_text())
+    def test_tcp_is_the_bpf_program_of_debians_kernel(self, run: Summary) -> None:
+        manifest = json.loads((folder_of(run) / "manifest.json").read_text())
         assert manifest["clock"] == "virtual"
         assert manifest["machine"]["kind"] == "qemu"
         kernel = stock_kernel.fetched()
         assert kernel is not None
         assert manifest["versions"]["kernel"] == kernel.release == manifest["machine"]["release"]
 
-    def test_losses_on_the_air_are_heard(self, runs: tuple[Summary, Summary]) -> None:
-        assert runs[0].intact
-        assert runs[0].tcp == "eln"
-        assert runs[0].link["up"].corruption_losses > 0
+    def test_losses_on_the_air_are_heard(self, run: Summary) -> None:
+        assert run.intact
+        assert run.confusion is not None
+        heard = run.confusion["eln"]["corruption"]
+        assert heard["corruption"] > heard["congestion"] + heard["late"]
+
+    def test_runs_of_one_seed_agree_to_the_byte(self, run: Summary, tmp_path: Path) -> None:
+        first, second = (contents(folder_of(each)) for each in (run, made(tmp_path / "a-name-of-another-length")))
+        assert first == second
+        assert {"tcp.parquet", "trace-up.parquet"} <= first.keys()
 
 
 @pytest.mark.parametrize(("tcp", "kind"), [("cubic", USER_MODE), ("user:modern", USER_MODE), ("eln", QEMU)])
@@ -136,7 +140,7 @@ def test_files_of_the_machine_stay_in_the_orders_folders(tmp_path: Path) -> None
             member.size = len(name)
             archive.addfile(member, io.BytesIO(name.encode()))
     order = machine.Order(command=["true"], seed=1, folders={"/run/kept": kept})
-    qemu._Qemu(order, place, lambda octets: None, lambda octets: None)._collect()
+    qemu._Qemu(order, place, lambda octets: None, lambda octets: None, io.BytesIO())._collect()
     made = {path.relative_to(tmp_path).as_posix() for path in tmp_path.rglob("*") if path.is_file()}
     assert made == {"place/files", "place/status", "kept/a/one"}
     assert (kept / "a" / "one").read_text() == "run/kept/a/one"
@@ -145,5 +149,5 @@ def test_files_of_the_machine_stay_in_the_orders_folders(tmp_path: Path) -> None
 def test_machine_that_ends_early_has_no_files(tmp_path: Path) -> None:
     (tmp_path / "files").write_bytes(b"")
     order = machine.Order(command=["true"], seed=1)
-    qemu._Qemu(order, tmp_path, lambda octets: None, lambda octets: None)._collect()
+    qemu._Qemu(order, tmp_path, lambda octets: None, lambda octets: None, io.BytesIO())._collect()
     assert not (tmp_path / "status").exists()
