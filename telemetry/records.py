@@ -14,9 +14,23 @@ from dataclasses import dataclass, fields
 from typing import Any, ClassVar, get_args, get_type_hints
 
 
+def path_name(flow: str, path: int) -> str:
+    """Return the name under which the records have one path (from 1) of an MPTCP flow: `mptcp/1`."""
+    return f"{flow}/{path}"
+
+
+def is_of_flow(name: str, flow: str) -> bool:
+    """Whether `name` is that of a flow in the records, or of one of its paths."""
+    whole, _, path = name.rpartition("/")
+    return name == flow or (whole == flow and path.isdecimal())
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TcpRecord:
-    """One sender of TCP at one instant, or of QUIC: there `rto_ms` is the PTO, and `retransmits` are lost packets."""
+    """One sender of TCP at one instant, or of QUIC: there `rto_ms` is the PTO, and `retransmits` are lost packets.
+
+    Of MPTCP one path (`path_name`).
+    """
 
     measurement: ClassVar[str] = "tcp"
     tags: ClassVar[tuple[str, ...]] = ("host", "flow")

@@ -17,7 +17,7 @@ const PLACES = [
   ["p95_ms", 0.95],
   ["p99_ms", 0.99],
 ];
-const DASHES = { one_way: null, round_trip: "7 4", smoothed: "2 3", probe_round_trip: "9 3 2 3" };
+const DASHES = { one_way: null, round_trip: "7 4", smoothed: "2 3", probe_round_trip: "9 3 2 3", path1: "5 3 1 3", path2: "1 4" };
 
 export class Delays {
   #lines = [];

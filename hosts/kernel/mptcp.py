@@ -30,7 +30,7 @@ from hosts.errors import HostError
 from hosts.kernel.tcp_flows import KernelSender, KernelTcp
 from hosts.kernel.tcp_info import of_socket, parse
 from hosts.loop import Loop
-from telemetry.records import TcpRecord
+from telemetry.records import TcpRecord, path_name
 
 # linux/socket.h and linux/mptcp.h
 _SOL_MPTCP = 284
@@ -167,7 +167,7 @@ class MptcpSender(KernelSender):
         )
 
     def _name(self, path: int) -> str:
-        return f"{self._transfer.flow}/{path}"
+        return path_name(self._transfer.flow, path)
 
     def _look(self) -> None:
         found = subflows_of(self._socket)

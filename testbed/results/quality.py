@@ -16,6 +16,7 @@ from hosts.engine.delays import Counts, Delays
 from hosts.engine.results import EndReport, Received, TcpReceived, TcpSent
 from hosts.workloads import Workload
 from hosts.workloads.probe import Probe
+from telemetry.records import is_of_flow
 
 #: the draft's TMP, and its MAD (4) times its ID (5 s): the last probes count
 _TRIMMED_PERCENT: Final = 95
@@ -168,7 +169,7 @@ def assess(
 
     `main`: direction of the main flows. `end_to_end`: whether TCP connections join the hosts themselves; false where
     the base station splits them. `load_ns`: begin and
-    end of the main flows. `smoothed_us`: by flow, the smoothed round-trip times of the records.
+    end of the main flows. `smoothed_us`: the smoothed round-trip times of the records, by flow or path.
     `airtimes_s`: by the side that a station sends on, of a run of `duration_s`. `payload_bytes`: delivered.
     """
     mains = [flow for work in main_workloads(workloads, main) for flow in work.ports().values()]
@@ -182,7 +183,9 @@ def assess(
             one_way[flow] = joined(result.delays for result in results if isinstance(result, Received))
             round_trip[flow] = joined(result.round_trips for result in results if not isinstance(result, Received))
     probes = [flow for work in workloads if work.beside for flow in work.ports().values()]
-    smoothed = {flow: smoothed_us.get(flow, ()) for flow in one_way}
+    smoothed = {
+        flow: joined(counts for name, counts in smoothed_us.items() if is_of_flow(name, flow)) for flow in one_way
+    }
 
     def together(parts: Mapping[str, Counts], flows: Iterable[str] = mains) -> Percentiles | None:
         return percentiles(joined(parts[flow] for flow in flows))

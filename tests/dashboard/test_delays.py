@@ -76,6 +76,27 @@ def test_times_that_the_summary_does_not_count_are_not_drawn(tmp_path: Path, tol
     assert len(found) == {0: 0, 1: 1 + bool(told.get("smoothed"))}[len(told)]
 
 
+def test_paths_of_mptcp_count_together_and_have_lines_of_their_own(tmp_path: Path) -> None:
+    fast, slow = SRTTS_MS, [300.0 + step for step in range(100)]
+    kept = [
+        replace(TCP, time_ns=(step + 1) * 100 * MS, flow=f"mptcp/{path}", srtt_ms=srtt_ms)
+        for path, times in ((1, fast), (2, slow))
+        for step, srtt_ms in enumerate(times)
+    ]
+    both = Delays()
+    for srtt_ms in (*fast, *slow):
+        both.add(round(srtt_ms * 1e6))
+    expected = percentiles(both.counts())
+    assert expected is not None
+    flows = (replace(FLOW, flow="mptcp", direction="up"),)
+    keep(tmp_path, RUN, kept, quality=quality(smoothed=asdict(expected)), flows=flows)
+    _, joint, first, second = Page(application(tmp_path)).get(f"/api/runs/{RUN}/series")["delays"]
+    assert {share: delay for delay, share in joint["curve"]}[0.95] == expected.p95_ms
+    assert [row["label"] for row in (first, second)] == ["smoothed RTT, path 1", "smoothed RTT, path 2"]
+    assert (first["n"], first["p99_ms"], first["curve"][-1]) == (400, summed_up().p99_ms, [max(fast), 1.0])
+    assert (second["n"], second["p50_ms"], second["curve"][0]) == (100, 349.0, [300.0, 0.01])
+
+
 @pytest.mark.slow
 def test_both_runs_lie_over_each_other(browser: Browser, stage: Stage) -> None:
     for name in (RUN, OTHER):

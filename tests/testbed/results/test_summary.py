@@ -15,6 +15,7 @@ from hosts.workloads.onoff_udp import OnOffUdp
 from hosts.workloads.short import Short
 from linklayer.station_counts import Lateness, StationCounts, StationFinal
 from telemetry.records import RECORD_TYPES, AccessRecord
+from testbed.results.quality import Percentiles
 from testbed.results.summary import (
     AccessSummary,
     FlowSummary,
@@ -30,6 +31,7 @@ from testbed.scenario.resolver import resolve
 from tests.harness.scenarios import scenario, summary
 
 S = 1_000_000_000
+LATENESS = Lateness(events=100, late_events=0, max_ns=0)
 
 
 def sender(index: int = 0, **values: Any) -> EndReport:
@@ -227,6 +229,26 @@ def test_summary_adds_up_flows_and_stations(late: int, fraction: float, on_time:
     assert (made.duration_s, made.goodput_bps) == (2.5, 6400)
     assert (made.throughput_bps, made.capacity_bps) == (1e5, 2_000_000)
     assert (made.retransmissions, made.timeouts, made.finished, made.intact) == (6, 2, True, True)
+
+
+def test_smoothed_round_trips_of_paths_are_their_flows() -> None:
+    plan = resolve(scenario(tier="emulated", tcp="cubic", workloads=[{"kind": "bulk", "bytes": 1000, "flow": "m"}]))
+    [flow] = (flow for work in plan.workloads for flow in work.ports().values())
+    finals: dict[Side, StationFinal] = {side: StationFinal(counts=COUNTS, lateness=LATENESS) for side in ("up", "down")}
+    made = summarize(
+        plan,
+        run="r",
+        folder=None,
+        reports=[replace(report, flow=flow) for report in (sender(), receiver())],
+        finals=finals,
+        sent_bits={"up": [(0.0, 0.0)], "down": [(0.0, 0.0)]},
+        until_s=9.0,
+        changes=0,
+        smoothed_us={f"{flow}/1": ((50_000, 3),), f"{flow}/2": ((90_000, 1),), "other/1": ((1, 9),)},
+    )
+    assert made.quality is not None
+    assert made.quality.smoothed == Percentiles(n=4, mean_ms=60.0, p50_ms=50.0, p95_ms=90.0, p99_ms=90.0)
+    assert made.quality.flows[flow].smoothed == made.quality.smoothed
 
 
 def test_rise_is_taken_between_the_points() -> None:
