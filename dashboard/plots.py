@@ -1,4 +1,4 @@
-"""Charts as figures for print: PNG, SVG and PDF.
+"""Charts as figures for print: PNG, SVG and PDF. `draw_delays` draws delays under load, as `static/delays.js` does.
 
 One run: a colour for each line. Two runs: a colour for each run and a line style for each line; charts of many lines
 show the main direction only, and their title names it. The colours are Okabe and Ito's, which colour-blind readers can
@@ -10,7 +10,7 @@ Matplotlib is not thread-safe: one figure is drawn at a time.
 import io
 import math
 import threading
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -20,6 +20,7 @@ from dashboard.thinning import thin
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 FORMATS = {"png": "image/png", "svg": "image/svg+xml", "pdf": "application/pdf"}
 
@@ -56,7 +57,11 @@ _STYLE: Any = {
 }
 #: number of lines of a chart from which two runs show their main direction only
 _MANY = 4
-_WIDTH_IN, _CHART_IN = 7.2, 1.4
+_WIDTH_IN, _CHART_IN, _DELAYS_IN = 7.2, 1.4, 2.6
+#: of delays: the percentiles, each with a dot, and their shares; the shares with a label, and the highest one drawn
+PERCENTILES = {"p50_ms": 0.5, "p95_ms": 0.95, "p99_ms": 0.99}
+_SHARES = (0.0, 0.5, 0.9, 0.95, 0.99)
+_HIGHEST = 0.995
 _drawing = threading.Lock()
 
 
@@ -84,10 +89,55 @@ def draw(runs: Sequence[Drawn], charts: Sequence[str], title: str, form: str) ->
             axes[-1].set(xlabel="time (s)", xlim=(0, None))
             figure.align_ylabels(axes)
             figure.suptitle(title, fontsize=9, x=0.01, ha="left")
-            target = io.BytesIO()
-            metadata = {"Date": None} if form == "svg" else {"CreationDate": None} if form == "pdf" else {}
-            figure.savefig(target, format=form, dpi=200, metadata=metadata)
-        return target.getvalue()
+            return _saved(figure, form)
+
+
+def draw_delays(runs: Sequence[tuple[str, Sequence[Mapping[str, Any]]]], form: str) -> bytes:
+    """Return a figure with the delays under load of one run or two: each with its name and its rows (`delays.py`)."""
+    with _drawing:
+        from matplotlib import rc_context
+        from matplotlib.figure import Figure
+        from matplotlib.ticker import LogFormatter, NullFormatter
+
+        keys = list(dict.fromkeys(row["key"] for _, rows in runs for row in rows))
+        with rc_context(_STYLE):
+            figure = Figure(figsize=(_WIDTH_IN, _DELAYS_IN), layout="constrained")
+            axis = figure.subplots()
+            for place, (name, rows) in enumerate(runs):
+                for row in rows:
+                    look = keys.index(row["key"])
+                    dots = [(row[percentile], _tail(share)) for percentile, share in PERCENTILES.items()]
+                    curve = [(delay, _tail(share)) for delay, share in row["curve"] if delay > 0 and share <= _HIGHEST]
+                    colour = _COLOURS[(place if len(runs) > 1 else look) % len(_COLOURS)]
+                    axis.plot(
+                        *zip(*(curve or dots), strict=True),
+                        color=colour,
+                        linestyle=_STROKES[look % len(_STROKES)],
+                        label=f"{name}: {row['label']}" if len(runs) > 1 else row["label"],
+                    )
+                    axis.plot(*zip(*dots, strict=True), "o", markersize=3, color=colour)
+            axis.set(xscale="log", xlabel="delay (ms)", ylim=(0, _tail(_HIGHEST)), title="Delays under load")
+            axis.set_yticks([_tail(share) for share in _SHARES], [f"{share:.0%}" for share in _SHARES])
+            axis.set_ylabel("share of the packets")
+            # a range of less than a factor of ten has labels between its powers
+            axis.xaxis.set_major_formatter(LogFormatter(labelOnlyBase=False, minor_thresholds=(2, 0.5)))
+            low, high = axis.get_xlim()
+            wide = high > 100 * low
+            axis.xaxis.set_minor_formatter(NullFormatter() if wide else LogFormatter(minor_thresholds=(4, 1)))
+            axis.legend(loc="upper left", bbox_to_anchor=(1.0, 1.04), handlelength=2.4, borderaxespad=0.6)
+            return _saved(figure, form)
+
+
+def _tail(share: float) -> float:
+    """Return how high up a share is drawn: one for each factor of ten of what is above it, since the tail is felt."""
+    return -math.log10(1 - share)
+
+
+def _saved(figure: "Figure", form: str) -> bytes:
+    target = io.BytesIO()
+    metadata = {"Date": None} if form == "svg" else {"CreationDate": None} if form == "pdf" else {}
+    figure.savefig(target, format=form, dpi=200, metadata=metadata)
+    return target.getvalue()
 
 
 def _draw_chart(axis: "Axes", chart: Chart, runs: Sequence[Drawn]) -> None:

@@ -18,6 +18,7 @@ from markupsafe import Markup
 
 from dashboard import compare, plots
 from dashboard.curves import Picture
+from dashboard.delays import delays
 from linklayer.schemes import SCHEMES
 
 #: what a manifest says that others need to make the run again, or to judge it
@@ -58,6 +59,7 @@ def saved_page(runs: Sequence[Kept], version: str) -> bytes:
         (row["figure"], [_shown(row[side], row["unit"]) for side in "ab"[: len(runs)]], _ratio(row["ratio"]))
         for row in rows
     ]
+    waits = [(label, delays(run.detail["summary"], run.picture)) for label, run in zip(labels, runs, strict=True)]
     differences = compare.differences(*(run.scenario for run in runs)) if len(runs) == 2 else []
     page = _TEMPLATES.get_template("saved.html").render(
         title=" and ".join(run.name for run in runs),
@@ -69,6 +71,14 @@ def saved_page(runs: Sequence[Kept], version: str) -> bytes:
         table=table,
         differences=[(each["key"], *(_without_paths(json.dumps(each[side])) for side in "ab")) for each in differences],
         figure=_figure(runs, labels, charts),
+        delays=[
+            (label, row["label"], f"{row['n']:,}", [_shown(row[place], "ms") for place in plots.PERCENTILES])
+            for label, rows in waits
+            for row in rows
+        ],
+        delays_figure=_inlined(plots.draw_delays(waits, "svg"), "Delays under load", "delays")
+        if any(rows for _, rows in waits)
+        else Markup(),
         version=version,
     )
     return page.encode()
@@ -114,14 +124,20 @@ def _said(run: Kept, label: str) -> dict[str, Any]:
 
 
 def _figure(runs: Sequence[Kept], labels: Sequence[str], charts: Sequence[str]) -> Markup:
-    """Return the charts as SVG, without the file's own header; empty without records."""
+    """Return the charts; empty without records."""
     if not charts:
         return Markup()
     drawn = [plots.Drawn(label, run.picture) for label, run in zip(labels, runs, strict=True)]
-    picture = plots.draw(drawn, charts, "", "svg").decode()
+    return _inlined(plots.draw(drawn, charts, "", "svg"), "All charts over time", "charts")
+
+
+def _inlined(svg: bytes, label: str, name: str) -> Markup:
+    """Return a picture as part of a page; `name` tells its elements from those of others."""
+    picture = svg.decode()
     # matplotlib says there who made it, with addresses
     picture = re.sub(r"<metadata>.*?</metadata>", "", picture[picture.index("<svg") :], flags=re.DOTALL)
-    return Markup(picture.replace("<svg ", '<svg role="img" aria-label="All charts over time" ', 1))
+    picture = re.sub(r'( id="|href="#|url\(#)', rf"\1{name}-", picture)
+    return Markup(picture.replace("<svg ", f'<svg role="img" aria-label="{label}" ', 1))
 
 
 def _without_paths(text: str) -> str:

@@ -73,6 +73,26 @@ def test_comparison_is_a_file_that_needs_nothing_and_says_nothing_of_the_machine
     assert (complaints, asked) == ([], [file.as_uri()])
 
 
+def test_delays_under_load_are_drawn_and_told(store: Path, tmp_path: Path, capsys: Capture) -> None:
+    file = tmp_path / "page.html"
+    places = {"n": 5000, "mean_ms": 40.0, "p50_ms": 31.5, "p95_ms": 88.0, "p99_ms": 120.25}
+    for name, factor in ((A, 3.0), (B, 1.0)):
+        told = json.loads((store / name / "summary.json").read_text())
+        told["quality"] = {"one_way": places | {"p99_ms": factor * places["p99_ms"]}, "round_trip": None}
+        (store / name / "summary.json").write_text(json.dumps(told))
+    done(capsys, "runs", "export", A, B, "--out", store, "--html", file)
+    text = file.read_text()
+    assert text.count("<svg") == 2
+    # an element's name is its own, though the charts have the same maker
+    names = re.findall(r' id="([^"]+)"', text)
+    assert len(set(names)) == len(names)
+    assert set(re.findall(r'(?:href="#|url\(#)([^")]+)', text)) <= set(names)
+    drawn = text[text.index('aria-label="Delays under load"') :]
+    for line in ("no repair: one way", "SLACP: one way", "360.8 ms", "120.2 ms"):
+        assert line in drawn
+    assert re.search(r'<th scope="row">one way</th><td>SLACP</td><td>5,000</td><td>31.5 ms</td>', drawn)
+
+
 def test_what_cannot_be_saved_is_one_line(store: Path, tmp_path: Path, capsys: Capture) -> None:
     one = tmp_path / "one.html"
     assert "3 runs: a page shows one run or compares two" in refused(
