@@ -4,6 +4,7 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
+from common.sides import SIDES
 from dashboard.charts import ALL, Line, Percentile, Share
 from dashboard.grafana_boards import influxql
 from dashboard.grafana_boards.alerts import alerting
@@ -15,6 +16,7 @@ from dashboard.grafana_boards.panels import (
     Panel,
     bars,
     charts,
+    from_zero,
     headline,
     states,
     table_of_runs,
@@ -70,7 +72,7 @@ def make(schema: int, *, named_in: str | None = None) -> dict[str, dict[str, Any
         ),
         "compare": (
             "Two runs",
-            "Figures of two whole runs; below, both over time, if they ran at the same time.",
+            "Figures of two whole runs, and both from their begin; below, over time, if they ran at the same time.",
             _compare(),
             ("run", "other", "flow"),
         ),
@@ -191,6 +193,33 @@ def _compare() -> list[Row]:
         bars("Timeouts", "Of all flows.", "timeouts", *timeouts),
         bars("Link retransmissions", "Share of frames that were sent again.", "%", *loss("retransmissions", "frames")),
     ]
+    each = "Each second of both whole runs, over the time since its own begin."
+    aligned = [
+        from_zero(
+            "Goodput of all flows from zero",
+            each,
+            "bit/s",
+            {letter: influxql.aligned_goodput(letter, scope, 1e-6) for letter, scope in COMPARED.items()},
+        ),
+        from_zero(
+            "Congestion window of all flows from zero",
+            each,
+            "bytes",
+            {letter: influxql.aligned_total("cwnd_bytes", letter, scope, 1e-3) for letter, scope in COMPARED.items()},
+        ),
+        *(
+            from_zero(
+                f"Loss before repair from zero, {direction}",
+                each,
+                "%",
+                {
+                    letter: influxql.aligned_share("corruption_losses", "frames", letter, scope.only("link", direction))
+                    for letter, scope in COMPARED.items()
+                },
+            )
+            for direction in SIDES
+        ),
+    ]
     hint = "A click on the run's name leads to its boards, at its time."
     tables = [
         table_of_runs(f"Run {letter}", hint, asked, OF_RUN, height=4, width=12)
@@ -199,6 +228,7 @@ def _compare() -> list[Row]:
     return [
         ("The runs", tables),
         ("Whole runs", figures),
+        ("Over the time of each run", aligned),
         ("Side by side: TCP", [*charts("goodput", "cwnd", runs=COMPARED)]),
         ("Side by side: link", [*charts("throughput", "per", runs=COMPARED)]),
     ]

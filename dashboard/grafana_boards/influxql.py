@@ -19,7 +19,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from dashboard.charts import WINDOW_S, Figure, Line, Percentile, Rate, Ratio, Share, TotalRate, Value
-from telemetry.records import DatabaseRecord, LinkRecord, RunRecord
+from telemetry.influx.line import RUN_S
+from telemetry.records import DatabaseRecord, FlowRecord, LinkRecord, RunRecord, TcpRecord
 
 #: the data source's uid, by which boards know it
 DATASOURCE = "fadelab-influxdb"
@@ -158,6 +159,46 @@ _COMPILERS: dict[type[Figure], Callable[..., str]] = {
     Share: _share,
     TotalRate: _total_rate,
 }
+
+
+#: columns of a run's figures by the time of the run: that time, and the figure, which is the line's name
+ALIGNED_S, ALIGNED = "seconds of {}", "run {}"
+
+
+def aligned_goodput(letter: str, scope: Scope, factor: float) -> str:
+    """Goodput of all flows over the time of the run: in each second, the rise over the time that its records span."""
+    rise = f'{_rise("bytes_received")} AS "part", 1000.0 * ({_rise(RUN_S)}) AS "whole"'
+    return _aligned(letter, scope, FlowRecord, rise, 8000 * factor, SHORT_MS, "sum")
+
+
+def aligned_share(counter: str, of: str, letter: str, scope: Scope) -> str:
+    """Share of a counter's rise in another's over the time of the run, in each second, in per cent."""
+    rises = f'{_rise(counter)} AS "part", {_rise(of)} AS "whole"'
+    return _aligned(letter, scope, LinkRecord, rises, 100.0, FEW, "mean")
+
+
+def aligned_total(field: str, letter: str, scope: Scope, factor: float) -> str:
+    """Sum over all TCP senders of the mean of a figure in each second, over the time of the run."""
+    return _aligned(
+        letter, scope, TcpRecord, f'mean("{field}") AS "part", count("{field}") AS "whole"', factor, 1, "sum"
+    )
+
+
+def _rise(counter: str) -> str:
+    return f'max("{counter}") - min("{counter}")'
+
+
+def _aligned(
+    letter: str, scope: Scope, record: type[DatabaseRecord], columns: str, factor: float, least: int, join: str
+) -> str:
+    """The figure of each second of a whole run, from its columns "part" and "whole"; a table."""
+    by = scope.by(record.tags)
+    each = f'SELECT mean("{RUN_S}") AS "at", {columns} FROM "{record.measurement}"'
+    each += f" WHERE {scope.over('run').conditions()} GROUP BY time(1s), {by} fill(none)"
+    figure = '"part"' if record is TcpRecord else '"part" / "whole"'
+    figures = f'SELECT "at", {_float(factor)} * {figure} AS "one" FROM ({each}) WHERE "whole" >= {least} GROUP BY {by}'
+    names = f'mean("at") AS "{ALIGNED_S.format(letter)}", {join}("one") AS "{ALIGNED.format(letter)}"'
+    return f"SELECT {names} FROM ({figures}) GROUP BY time(1s) fill(none)"
 
 
 def state(field: str, record: type[DatabaseRecord], scope: Scope) -> str:

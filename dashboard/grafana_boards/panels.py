@@ -19,7 +19,7 @@ from typing import Any
 
 from common.sides import SIDES, Side
 from dashboard.charts import ALL, Chart, Line, Ratio, Share
-from dashboard.grafana_boards.influxql import DATASOURCE, RUN, Scope, query
+from dashboard.grafana_boards.influxql import ALIGNED, ALIGNED_S, DATASOURCE, RUN, Scope, query
 
 Panel = dict[str, Any]
 
@@ -305,6 +305,46 @@ def bars(title: str, description: str, unit: str, *asked: tuple[str, str]) -> Pa
         "showUnfilled": True,
     }
     return panel
+
+
+def from_zero(title: str, description: str, unit: str, asked: Mapping[str, str]) -> Panel:
+    """A figure of two whole runs over the time of each; `asked`: the tables by the runs' letters.
+
+    Grafana 9.2 and later have the panel, whose options are those of before 11.1: later ones read them, too, as the
+    board names no version.
+    """
+    name, _, _ = _unit(unit)
+    targets = [
+        target(ref, text, "") | {"resultFormat": "table"} for ref, text in zip(_REFS, asked.values(), strict=False)
+    ]
+    line = {"show": "lines", "lineWidth": 1, "lineStyle": {"fill": "solid"}, "pointSize": {"fixed": 3}}
+    overrides = [
+        *(_override("byName", ALIGNED.format(letter), color=_fixed(_RUNS[letter])) for letter in asked),
+        *(
+            _override("byName", ALIGNED_S.format(letter), unit="suffix: s", **{"custom.axisLabel": _FROM_ZERO})
+            for letter in asked
+        ),
+    ]
+    defaults = {"unit": name, "custom": line, "color": {"mode": "palette-classic"}, "min": 0}
+    panel = _panel("xychart", title, description, targets, defaults, overrides, width=12, height=8)
+    panel["options"] = {
+        "seriesMapping": "manual",
+        "dims": {"frame": 0},
+        "series": [
+            {"x": ALIGNED_S.format(letter), "y": ALIGNED.format(letter), "frame": number, "pointColor": _point(letter)}
+            for number, letter in enumerate(asked)
+        ],
+        "legend": {"showLegend": True, "displayMode": "list", "placement": "bottom", "calcs": []},
+        "tooltip": {"mode": "single", "sort": "none"},
+    }
+    return panel
+
+
+_FROM_ZERO = "seconds since the begin of the run"
+
+
+def _point(letter: str) -> dict[str, str]:
+    return {"fixed": _RUNS[letter]}
 
 
 def table_of_runs(

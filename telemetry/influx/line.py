@@ -7,6 +7,8 @@ Rules kept
   without any value gives no line.
 - Field strings are unchanged when read back. So are tags, except for characters that line protocol cannot represent: a
   line feed becomes the two characters `\n`, backslashes at the end are removed, and an empty tag is left out.
+- Points of link, TCP and flow have `run_s`, the seconds since the run's time 0, by which runs of different times are
+  compared: the databases cannot compute with times.
 - Speed: records come at up to thousands per second. One f-string per type, generated from its fields as dataclasses
   generate their methods, writes its lines; escaped tags are cached.
 
@@ -26,7 +28,11 @@ from math import isfinite
 from typing import Any
 
 from telemetry.influx.events import Events
-from telemetry.records import DATABASE_TYPES, DatabaseRecord, field_types
+from telemetry.records import DATABASE_TYPES, DatabaseRecord, FlowRecord, LinkRecord, TcpRecord, field_types
+
+#: the records whose points have their time of the run, too, and the field that has it
+ALIGNED = (LinkRecord, TcpRecord, FlowRecord)
+RUN_S = "run_s"
 
 #: limit of cached tag sets, in case names never end
 _MAX_HEADS = 10_000
@@ -114,6 +120,8 @@ def _writer(kind: type[DatabaseRecord]) -> _Writer:
         for name, (hint, optional) in field_types(kind).items()
         if name != "time_ns" and name not in kind.tags
     ]
+    if kind in ALIGNED:
+        parts.append(f",{RUN_S}={{r.time_ns / 1e9}}")
     own = "".join(f"r.{name}," for name in kind.tags)
     source = (
         "def line(r, heads, epoch_ns):\n"

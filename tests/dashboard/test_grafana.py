@@ -55,6 +55,7 @@ FUNCTIONS = {
     "last",
     "max",
     "mean",
+    "min",
     "non_negative_difference",
     "percentile",
     "sum",
@@ -304,7 +305,7 @@ def test_annotations_say_what_happened(name: str, filled: Filled) -> None:
 
 
 def test_every_name_in_a_query_is_in_the_database(filled: Filled) -> None:
-    known = {"part", "whole", "one", "span", "most", "share", "goodput", "total", "rate"}
+    known = {"part", "whole", "one", "span", "most", "share", "goodput", "total", "rate", "at"}
     for record in DATABASE_TYPES:
         known |= {record.measurement, "run", "tier", "scenario", *record.tags}
     for series in filled.influx.query("SHOW FIELD KEYS"):
@@ -538,6 +539,54 @@ def test_two_runs_are_compared_whenever_they_were(influx: Influx, tmp_path: Path
         assert found["A"] == pytest.approx(found["B"])
         whole = {"Loss before repair": {" up": 5, " down": 5}, "Link retransmissions": {" up": 5, " down": 5}}
         assert found["A"] == pytest.approx(whole.get(panel["title"], found["A"]))
+
+
+FROM_ZERO = [panel for panel in asking(BOARDS["compare"]) if panel["type"] == "xychart"]
+
+
+def test_two_runs_begin_at_zero(influx: Influx, tmp_path: Path) -> None:
+    # half a second later within its second, and of other lengths
+    first = keep(influx, "early", 1_790_020_000 * SECOND, run_records("bulk"), tmp_path)
+    short = (record for record in run_records("bulk") if record.time_ns <= 4 * SECOND)
+    keep(influx, "late", 1_790_029_000 * SECOND + SECOND // 2, short, tmp_path)
+    chosen = {"run": ["early"], "other": ["late"], "flow": ["bulk"]}
+    # of both flows together, whose counters grow evenly; the window grows with the run
+    constant = {"Goodput of all flows from zero": 3.2, "Loss before repair from zero, up": 5.0}
+    assert len(FROM_ZERO) == 4
+    for panel in FROM_ZERO:
+        ends = {}
+        for letter, target in zip("AB", panel["targets"], strict=True):
+            # in a range in which neither was
+            [series] = influx.query(first.interpolate(target["query"], chosen, time_ms=(0, 1)))
+            assert series.columns == ("time", f"seconds of {letter}", f"run {letter}")
+            at = [row[1] for row in series.values]
+            assert at == sorted(at)
+            assert 0 < at[0] < 1
+            ends[letter] = at[-1]
+            for _, seconds, value in series.values:
+                expected = constant.get(panel["title"].replace("down", "up"), 2 * 30.0 * seconds)
+                assert value == pytest.approx(expected)
+        assert 5 < ends["A"] <= 6
+        assert 3 < ends["B"] <= 4
+
+
+def test_a_panel_from_zero_names_its_columns_as_both_grafanas_look_for_them() -> None:
+    for panel in FROM_ZERO:
+        options, overrides = panel["options"], panel["fieldConfig"]["overrides"]
+        # the newer one makes its own options of these, as there is no version of the panel's
+        assert (options["seriesMapping"], "pluginVersion" in panel) == ("manual", False)
+        for number, (letter, series) in enumerate(zip("AB", options["series"], strict=True)):
+            target = panel["targets"][number]
+            assert series["frame"] == number
+            assert re.findall(r' AS "([^"]+ [^"]+)"', target["query"]) == [series["x"], series["y"]]
+            assert (target["resultFormat"], target["alias"]) == ("table", "")
+            asked = {"A": "${run:regex}", "B": "${other:regex}"}
+            assert [name for name, run in asked.items() if run in target["query"]] == [letter]
+            named = [each for each in overrides if each["matcher"]["options"] == series["y"]]
+            [[colour]] = [each["properties"] for each in named]
+            assert (
+                colour["value"]["fixedColor"] == series["pointColor"]["fixed"] == {"A": "blue", "B": "orange"}[letter]
+            )
 
 
 def test_each_of_two_runs_has_one_colour_and_its_own_marks() -> None:

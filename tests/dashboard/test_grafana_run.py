@@ -137,6 +137,29 @@ def test_losses_are_those_of_the_summary(scheme: str, tmp_path: Path) -> None:
                 assert "mean" not in panel["options"]["legend"]["calcs"], (name, panel["title"])
 
 
+def test_goodput_from_zero_is_that_of_the_records(tmp_path: Path) -> None:
+    work = [{"kind": "bulk", "duration_s": 12, "drain_s": 1}] * 2
+    panel = next(panel for panel in asking(BOARDS["compare"]) if panel["title"] == "Goodput of all flows from zero")
+    with recorded_run(tmp_path, tier="model", channel={"per": 0.05}, workloads=work) as run:
+        query = run.interpolate(panel["targets"][0]["query"], {"run": [run.run], "other": ["none"]})
+        [series] = run.influx.query(query)
+    [folder] = (tmp_path / "runs").iterdir()
+    # the run's epoch is a whole second
+    windows: dict[int, dict[str, list[tuple[float, int]]]] = {}
+    for row in read_records(folder, "flow"):
+        at_s = row["time_ns"] / 1e9
+        windows.setdefault(int(at_s), {}).setdefault(row["flow"], []).append((at_s, row["bytes_received"]))
+    expected = []
+    for flows in windows.values():
+        spans = [(points[-1][0] - points[0][0], points[-1][1] - points[0][1]) for points in flows.values()]
+        if any(span_s >= 0.5 for span_s, _ in spans):
+            expected.append(sum(8e-6 * nbytes / span_s for span_s, nbytes in spans if span_s >= 0.5))
+    assert len(expected) >= 12
+    assert [row[2] for row in series.values] == pytest.approx(expected)
+    # of a link of 2 Mbit/s, the last second among them
+    assert all(0 < row[2] < 2.2 for row in series.values)
+
+
 def test_a_link_that_tunes_itself_fills_the_panels_of_beliefs(tmp_path: Path) -> None:
     changes = {"link": {"scheme": "slacp-adaptive"}, "channel": {"rate_bps": 2_000_000, "delay_ms": 20, "per": 0.2}}
     work = [{"kind": "bulk", "duration_s": 15, "drain_s": 1}]

@@ -14,7 +14,7 @@ Board = dict[str, Any]
 #: defaults of `schemaVersion`; boards of older schemas each Grafana brings up to its own
 SCHEMAS = {"9.4": 36, "12.0": 41}
 #: known to both
-_PANELS = {"row", "timeseries", "stat", "state-timeline", "bargauge", "table"}
+_PANELS = {"row", "timeseries", "stat", "state-timeline", "bargauge", "table", "xychart"}
 _COLOUR_MODES = {"fixed", "thresholds", "palette-classic", "shades"}
 _REDUCERS = {"lastNotNull", "mean", "max", "min"}
 

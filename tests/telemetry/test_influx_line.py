@@ -27,7 +27,7 @@ _times = count(time.time_ns())
     [
         (
             recorded(FlowRecord, time_ns=-2, host="h2", flow="on off", goodput_bps=1.5e-7),
-            "flow,flow=on\\ off,host=h2,run=r bytes_received=0i,goodput_bps=1.5e-07 1699999999999999998\n",
+            "flow,flow=on\\ off,host=h2,run=r bytes_received=0i,goodput_bps=1.5e-07,run_s=-2e-09 1699999999999999998\n",
         ),
         (PHY, "phy,link=up,run=r snr_db=20.5,cfo_hz=-3.0,per=0.25 1700000000000000007\n"),
         (replace(PHY, snr_db=math.nan, cfo_hz=-math.inf), "phy,link=up,run=r per=0.25 1700000000000000007\n"),
@@ -89,7 +89,7 @@ def test_the_words_are_a_field_of_the_record_they_tell_of() -> None:
     assert count == 4
     first, second, third, fourth = lines.decode().splitlines()
     assert "text" not in first + fourth
-    assert second.endswith(',timeouts=1i,text="timeout" 1008')
+    assert second.endswith(',timeouts=1i,run_s=8e-09,text="timeout" 1008')
     assert third.endswith(',text="snr_db: a \\"b\\"" 1009')
 
 

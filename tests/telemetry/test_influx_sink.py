@@ -88,6 +88,7 @@ def test_records_arrive_with_their_tags_and_times(influx: Influx, tmp_path: Path
         "time": EPOCH_NS + 1,
         "bytes_received": 1 << 40,
         "goodput_bps": 1.5e6,
+        "run_s": 1e-9,
     }
     assert list(tmp_path.iterdir()) == [], "nothing was spooled"
 
