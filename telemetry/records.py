@@ -248,12 +248,14 @@ class RunRecord:
 
     time_ns: int
     scheme: str
+    tcp: str
     seed: int
     #: Unix time (ms) of its begin and end, as a time range for Grafana; the end of a live run is "now"
     begins: str
     ends: str
     #: as in its summary; None before its end
     goodput_bps: float | None
+    duration_s: float | None
 
 
 DatabaseRecord = Record | RunRecord

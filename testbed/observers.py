@@ -64,7 +64,14 @@ class DatabaseSink:
         self._lists = lists
         self._newest_ns = 0
         self._record = RunRecord(
-            time_ns=0, scheme=scenario.link.scheme, seed=scenario.seed, begins="", ends="now", goodput_bps=None
+            time_ns=0,
+            scheme=scenario.link.scheme,
+            tcp=scenario.tcps,
+            seed=scenario.seed,
+            begins="",
+            ends="now",
+            goodput_bps=None,
+            duration_s=None,
         )
         self._epoch_ns: int | None = None
         self._sink = self._open_sink()
@@ -92,10 +99,12 @@ class DatabaseSink:
             return
         # by the records, not the wall clock: virtual time runs faster
         ends = str((self._epoch_ns + self._newest_ns) // 1_000_000 + 1)
-        goodput_bps = None if summary is None else summary.goodput_bps
         sink = self._open_sink()
         sink.begin(self._epoch_ns)
-        sink.write(replace(self._record, ends=ends, goodput_bps=goodput_bps))
+        record = replace(self._record, ends=ends)
+        if summary is not None:
+            record = replace(record, goodput_bps=summary.goodput_bps, duration_s=summary.duration_s)
+        sink.write(record)
         self._close(sink)
 
     def _close(self, sink: "InfluxSink") -> None:

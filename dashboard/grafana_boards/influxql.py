@@ -220,7 +220,8 @@ def finished(field: str, scope: Scope, factor: float = 1.0) -> str:
 
 def runs(where: str = "", most: int = 500) -> str:
     """The newest runs, in a table; `where`: a condition. Times are text: Grafana would put marks into numbers."""
-    columns = '"run", "scenario", "scheme", "tier", "seed", "goodput_bps" * 0.000001 AS "goodput", "begins", "ends"'
+    columns = '"run", "scenario", "scheme", "tcp", "tier", "seed", "goodput_bps" * 0.000001 AS "goodput", '
+    columns += '"duration_s" AS "duration", "begins", "ends"'
     only = f" WHERE {where}" if where else ""
     return f'SELECT {columns} FROM "{RunRecord.measurement}"{only} ORDER BY time DESC LIMIT {most}'
 

@@ -362,6 +362,7 @@ def table_of_runs(
         _override("byRegexp", "/^[Tt]ime$/", displayName="began", **{"custom.width": 180}),
         _override("byName", "run", links=links),
         _override("byName", "goodput", unit=_unit("bit/s")[0], decimals=2),
+        _override("byName", "duration", unit="suffix: s", decimals=1),
         _override("byName", "seed", decimals=0),
         _override("byRegexp", "/^(begins|ends)$/", **{"custom.hidden": True}),
     ]

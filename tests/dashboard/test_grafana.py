@@ -81,8 +81,13 @@ def test_every_variable_of_the_environment_is_documented() -> None:
     document = (ROOT / "docs" / "grafana.md").read_text()
     names = re.findall(r"\$([A-Z_]+)", provisioning)
     assert set(names) == {"INFLUX_URL", "INFLUX_AUTHORIZATION"}
-    for name in names:
-        assert f"`{name}`" in document
+    # a table is one where head, rule and rows follow each other, with as many cells
+    table = re.search(r"((?:^ +\|.*\|\n)+)", document, re.MULTILINE)
+    assert table is not None
+    head, rule, *rows = (line.strip(" |\n").split("|") for line in table[1].splitlines())
+    assert {cell.strip("- ") for cell in rule} == {""}
+    assert {len(row) for row in (head, rule, *rows)} == {2}
+    assert {row[0].strip() for row in rows} == {f"`{name}`" for name in names}
 
 
 def test_the_compose_file_gives_grafana_what_the_files_ask_for() -> None:
@@ -305,7 +310,7 @@ def test_annotations_say_what_happened(name: str, filled: Filled) -> None:
 
 
 def test_every_name_in_a_query_is_in_the_database(filled: Filled) -> None:
-    known = {"part", "whole", "one", "span", "most", "share", "goodput", "total", "rate", "at"}
+    known = {"part", "whole", "one", "span", "most", "share", "goodput", "total", "rate", "at", "duration"}
     for record in DATABASE_TYPES:
         known |= {record.measurement, "run", "tier", "scenario", *record.tags}
     for series in filled.influx.query("SHOW FIELD KEYS"):
@@ -501,6 +506,7 @@ def test_the_table_leads_each_run_to_its_own_time(filled: Filled) -> None:
     [row] = [row for row in rows if row["run"] == RUN]
     assert (row["scheme"], row["tier"], row["scenario"], row["seed"]) == ("slacp", "vusrp", "sample", 1)
     assert row["goodput"] == pytest.approx(1.6)
+    assert (row["tcp"], row["duration"]) == ("cubic", 6)
     assert (int(row["begins"]), int(row["ends"])) == (filled.from_ms, filled.to_ms)
     [panel] = asking(BOARDS["runs"])
     [links] = [

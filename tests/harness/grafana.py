@@ -98,12 +98,13 @@ def keep(influx: Influx, run: str, epoch_ns: int, records: Iterable[Record], spo
     sink = InfluxSink(influx, {"run": run, "tier": "vusrp", "scenario": "sample"}, spool, flush_s=30)
     sink.begin(epoch_ns)
     begins, last_ns = str(epoch_ns // MS), 0
-    sink.write(recorded(RunRecord, scheme="slacp", seed=1, begins=begins, ends="now"))
+    sink.write(recorded(RunRecord, scheme="slacp", tcp="cubic", seed=1, begins=begins, ends="now"))
     for record in records:
         sink.write(record)
         last_ns = max(last_ns, record.time_ns)
     ends_ms = (epoch_ns + last_ns) // MS + 1
-    sink.write(recorded(RunRecord, scheme="slacp", seed=1, begins=begins, ends=str(ends_ms), goodput_bps=1.6e6))
+    whole = {"goodput_bps": 1.6e6, "duration_s": last_ns / SECOND}
+    sink.write(recorded(RunRecord, scheme="slacp", tcp="cubic", seed=1, begins=begins, ends=str(ends_ms), **whole))
     sink.close()
     assert sink.status().waiting == 0
     return Filled(influx, run, epoch_ns // MS, ends_ms)

@@ -94,9 +94,9 @@ def test_the_words_are_a_field_of_the_record_they_tell_of() -> None:
 
 
 def test_a_run_is_a_line_of_its_own() -> None:
-    record = recorded(RunRecord, scheme="slacp", seed=7, begins="1790000000000", ends="now")
+    record = recorded(RunRecord, scheme="slacp", tcp="cubic", seed=7, begins="1790000000000", ends="now")
     line = Encoder({"run": "r", "tier": "model"}, 5).line(record)
-    assert line == 'runs,run=r,tier=model scheme="slacp",seed=7i,begins="1790000000000",ends="now" 5\n'
+    assert line == 'runs,run=r,tier=model scheme="slacp",tcp="cubic",seed=7i,begins="1790000000000",ends="now" 5\n'
 
 
 # Surrogates cannot be in UTF-8; what becomes of them is of no interest.
