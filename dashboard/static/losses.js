@@ -10,6 +10,11 @@ import { lineStyle, onTheme, palette, projector } from "./theme.js";
 
 const SHAPES = { tick: "M6 1V11", cross: "M2 2L10 10M2 10L10 2", diamond: "M6 1L11 6L6 11L1 6Z" };
 const COUNT_MS = 450;
+/** marks of a change of both runs are no further apart */
+const SAME_PX = 3;
+/** from a mark to its words, and from these to what follows */
+const BESIDE_PX = 5;
+const AFTER_PX = 7;
 
 export class Losses {
   #runs = [];
@@ -124,22 +129,30 @@ export class Losses {
     }
   }
 
-  /** What was changed, in words from its time on, as far as there is room; a change of both runs once. */
+  /** What was changed, in words beside its mark, as far as there is room; a change of both runs once. */
   #drawNotes(context, toX, { low, high, y, lane }) {
     context.font = `${projector() ? 14 : 11}px ${palette().font}`;
     context.textBaseline = "middle";
-    let free = -Infinity;
+    const found = [];
     for (const { slot, data } of this.#runs) {
       for (let i = firstFrom(data.notes, low); i < data.notes.length && data.notes[i].t <= high; i++) {
         const x = toX(data.notes[i].t);
         context.fillStyle = lineStyle(slot, 0).colour;
         context.fillRect(x - 1, y + 2, 2, lane - 4);
-        if (x < free) continue;
-        const words = noteInWords(data, data.notes[i]);
-        context.fillStyle = palette().ink;
-        context.fillText(words, x + 5, y + lane / 2 + 1);
-        free = x + 12 + context.measureText(words).width;
+        found.push({ x, words: noteInWords(data, data.notes[i]) });
       }
+    }
+    found.sort((one, other) => one.x - other.x);
+    context.fillStyle = palette().ink;
+    let free = -Infinity;
+    for (const { x, words } of found) {
+      if (x < free) continue;
+      const width = context.measureText(words).width;
+      const next = found.find((other) => other.x > x + SAME_PX)?.x ?? Infinity;
+      // before a mark that the next one follows soon, so that this one does not cross the words
+      const before = x + BESIDE_PX + width + AFTER_PX > next && x - BESIDE_PX - width > free;
+      context.fillText(words, before ? x - BESIDE_PX - width : x + BESIDE_PX, y + lane / 2 + 1);
+      free = before ? x + SAME_PX : x + BESIDE_PX + width + AFTER_PX;
     }
   }
 }

@@ -11,7 +11,8 @@ export function niceRange(smallest, largest, { scale, unit }) {
     const high = Math.max(low + 10, 5 * Math.ceil((largest + 1) / 5));
     return [low, unit === "%" && largest <= 100 ? Math.min(high, 100) : high];
   }
-  return [0, niceAbove(largest * 1.05, unit)];
+  const high = niceAbove(largest * 1.05, unit);
+  return [0, unit === "%" && largest <= 100 ? Math.min(high, 100) : high];
 }
 
 /** Ticks at round numbers of the unit shown, at most so many. */
