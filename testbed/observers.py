@@ -16,7 +16,7 @@ from testbed.steering import Steering
 from testbed.tiers import TIERS
 
 if TYPE_CHECKING:
-    from dashboard.hub import Hub
+    from dashboard.hub import Hub, RunInfo
     from telemetry.influx import Influx, InfluxSink
 
 #: makes the hooks of a run that is about to begin
@@ -137,25 +137,29 @@ def database_hooks(influx: "Influx | None", complain: Complain) -> MakeHooks:
     return make
 
 
-def dashboard_hooks(hub: "Hub", influx: "Influx", complain: Complain) -> MakeHooks:
-    """Return hooks with a dashboard, its controls, and a database."""
+def run_info(scenario: Scenario, run: str) -> "RunInfo":
+    """Return what a dashboard shows of the run of a scenario, by the name `run`."""
     from dashboard.hub import RunInfo
 
+    return RunInfo(
+        name=run,
+        title=f"{scenario.name}, {scenario.link.scheme}",
+        scenario=scenario.name,
+        scheme=scenario.link.scheme,
+        tier=scenario.tier,
+        tcp=scenario.tcps,
+        seed=scenario.seed,
+        radio=TIERS[scenario.tier].radio,
+    )
+
+
+def dashboard_hooks(hub: "Hub", influx: "Influx", complain: Complain) -> MakeHooks:
+    """Return hooks with a dashboard, its controls, and a database."""
     with_database = database_hooks(influx, complain)
 
     def make(scenario: Scenario, folder: RunFolder) -> RunHooks:
         steering = Steering(scenario)
-        info = RunInfo(
-            name=folder.name,
-            title=f"{scenario.name}, {scenario.link.scheme}",
-            scenario=scenario.name,
-            scheme=scenario.link.scheme,
-            tier=scenario.tier,
-            tcp=scenario.tcps,
-            seed=scenario.seed,
-            radio=TIERS[scenario.tier].radio,
-        )
-        feed = hub.open(info, steering)
+        feed = hub.open(run_info(scenario, folder.name), steering)
         database = with_database(scenario, folder)
 
         def ended(summary: Summary | None, error: str | None) -> None:

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from telemetry.records import Record
+from telemetry.views import PhyView
 from testbed.results.summary import Summary
 from testbed.run_hooks import Progress
 
@@ -20,4 +21,4 @@ class Failed:
     notes: tuple[str, ...]
 
 
-Message = Progress | Began | Record | Summary | Failed
+Message = Progress | Began | Record | PhyView | Summary | Failed

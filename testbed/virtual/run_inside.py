@@ -16,6 +16,7 @@ from importlib import import_module
 from pathlib import Path
 
 from telemetry.records import Record
+from telemetry.views import PhyView
 from testbed.virtual.messages import Began, Failed, Message
 
 #: of the interpreter
@@ -38,6 +39,18 @@ class _Records:
 
     def close(self) -> None:
         pass
+
+
+class _Views:
+    """Sends the views of the run's radios; a `ViewSink`."""
+
+    watched = True
+
+    def __init__(self, send: Callable[[Message], None]) -> None:
+        self._send = send
+
+    def show(self, view: PhyView) -> None:
+        self._send(view)
 
 
 def main(path: str, values: str, *options: str) -> int:
@@ -69,7 +82,9 @@ def main(path: str, values: str, *options: str) -> int:
     folder = RunFolder.opened(Path(path))
     folder.note_kernel(platform.release())
     try:
-        send(run_live(plan, folder, send, RunHooks([_Records(send)] if "--records" in options else [])))
+        sinks = [_Records(send)] if "--records" in options else []
+        views = _Views(send) if "--views" in options else None
+        send(run_live(plan, folder, send, RunHooks(sinks, views)))
     except (FadelabError, HostError) as error:
         send(Failed(str(error), tuple(getattr(error, "__notes__", ()))))
         return 2

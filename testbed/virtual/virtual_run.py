@@ -13,6 +13,7 @@ from itertools import chain
 from pathlib import Path
 
 from telemetry.sinks import Sinks
+from telemetry.views import PhyView
 from testbed.errors import FadelabError
 from testbed.results.store import RunFolder
 from testbed.results.summary import Summary
@@ -47,7 +48,7 @@ def run_virtual(
 ) -> Summary:
     """Make the run of a plan in virtual time and return its result, which is also in `folder`.
 
-    Closes the hooks' sinks. Raises FadelabError in one line.
+    Views are made of a run that is watched when it begins. Closes the hooks' sinks. Raises FadelabError in one line.
     """
     kind = kind_of(plan)
     folder.note_machine({**kind.facts(), "seed": plan.seed})
@@ -64,6 +65,9 @@ def run_virtual(
                 sinks.begin(time.time_ns())
             case Summary() | Failed():
                 results.append(message)
+            case PhyView():
+                if hooks.view_sink is not None:
+                    hooks.view_sink.show(message)
             case _:
                 sinks.write(message)
 
@@ -71,6 +75,8 @@ def run_virtual(
         command=[
             *(str(kind.python), *ARGUMENTS, _FOLDER, json.dumps(plan.values)),
             *(["--records"] if hooks.sinks else []),
+            # what the run does must not depend on who looks in the meantime
+            *(["--views"] if hooks.view_sink is not None and hooks.view_sink.watched else []),
         ],
         seed=plan.seed,
         environment={**kind.environment(), **_ENVIRONMENT},

@@ -17,19 +17,10 @@ from dashboard.app import DashboardConfig, Served, create_app, serve
 from dashboard.control import RunRequest
 from dashboard.hub import Hub
 from dashboard.tour import Tour
+from testbed.cli.docs.chromium import CHROMIUM, FLAGS
 from tests.harness.made_up_runs import MadeUpRuns
 from tests.harness.waiting import PATIENCE_S, wait_for
 
-CHROMIUM = "/usr/bin/chromium"
-FLAGS = (
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-quic",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-)
 TOKEN = "a token of the tests"
 #: as in `DashboardConfig`
 Teller = Callable[[Path, float, str], Mapping[str, Any]]

@@ -16,11 +16,11 @@ from playwright.sync_api import expect, sync_playwright
 from common.options import Positive, Probability, Span
 from testbed.cli import app
 from testbed.cli.docs import keys, pages, reference, site, tables
+from testbed.cli.docs.chromium import CHROMIUM, FLAGS
 from testbed.errors import FadelabError
 from testbed.scenario.schema import Channel, Scenario
 from tests.conformance.options import KINDS, every_plugin
 from tests.conformance.options import Kind as PluginKind
-from tests.harness.browser import CHROMIUM, FLAGS
 from tests.harness.live_runs import Capture, refused
 
 ROOT = Path(__file__).parents[3]

@@ -7,15 +7,29 @@ from pathlib import Path
 
 import pytest
 
+from telemetry.views import PhyView
 from testbed.cli import app
 from testbed.errors import FadelabError
 from testbed.results.summary import Summary
+from testbed.run_hooks import RunHooks
 from testbed.running import run_once
 from testbed.scenario.file import validate
 from tests.harness.live_runs import Capture, folder_of
 from tests.harness.repeats import contents
 from tests.harness.scenarios import raw_scenario, scenario, written
 from tests.testbed.virtual.conftest import needs_kernel
+
+
+class Views:
+    """Keeps the views of a run that is watched."""
+
+    watched = True
+
+    def __init__(self) -> None:
+        self.shown: list[PhyView] = []
+
+    def show(self, view: PhyView) -> None:
+        self.shown.append(view)
 
 
 def virtual(runs: Path, **changes: object) -> Summary:
@@ -57,6 +71,24 @@ class TestInAMachine:
         first = twice(tier="vusrp", channel=channel, radio={"rate_sps": 1_000_000}, workloads=bulk)
         assert (first.intact, first.late_events, first.link["up"].residual_losses) == (True, 0, 0)
         assert {"phy.parquet", "trace-up.parquet", "tcp.parquet"} <= contents(folder_of(first)).keys()
+
+    def test_watched_run_shows_its_receivers(self, tmp_path: Path) -> None:
+        views = Views()
+        summary = run_once(
+            scenario(
+                clock="virtual",
+                tier="vusrp",
+                channel={"rate_bps": 500_000, "snr_db": 15},
+                radio={"rate_sps": 1_000_000},
+                workloads=[{"kind": "bulk", "bytes": 30_000}],
+            ),
+            tmp_path,
+            lambda progress: None,
+            lambda scenario, folder: RunHooks(view_sink=views),
+        )
+        assert summary.intact
+        assert {view.link for view in views.shown} == {"up", "down"}
+        assert any(view.symbols and view.modulation == "qpsk" for view in views.shown)
 
     def test_nothing_is_late_and_the_manifest_names_the_machine(self, tmp_path: Path) -> None:
         summary = virtual(tmp_path, seed=7)
