@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from testbed.exports.losses import Losses
     from testbed.exports.story import Event, Loss, Story
 
+_NONE_LOST = "no such frame was lost: leave out --direction, --flow or --fate"
 #: losses that the screen shows
 _SHOWN = 30
 #: fates in the column of repairs
@@ -80,15 +81,19 @@ def explain(
         _tell(losses.of_octet(flow or next(iter(losses.flows), ""), connection or 0, octet), json_)
     elif number is not None:
         _tell(losses.story(number), json_)
+    elif time_s is not None and flow is None and fate is None:
+        nearest = losses.nearest(time_s, direction or "")
+        if nearest is None:
+            raise FadelabError(f"{folder.name}: {_NONE_LOST}")
+        _tell(losses.story(nearest), json_)
     else:
         found = _fitting(losses, direction, flow, fate)
         if time_s is None:
             _list(folder.name, len(losses), found, all_, json_)
         elif found:
-            nearest = min(found, key=lambda loss: abs(loss.frame.sent_ns / 1e9 - time_s))
-            _tell(losses.story(nearest.number), json_)
+            _tell(losses.story(min(found, key=lambda loss: abs(loss.frame.sent_ns / 1e9 - time_s)).number), json_)
         else:
-            raise FadelabError(f"{folder.name}: no such frame was lost: leave out --direction, --flow or --fate")
+            raise FadelabError(f"{folder.name}: {_NONE_LOST}")
 
 
 COMMAND = explain

@@ -82,6 +82,13 @@ class Losses:
         """The names of the flows with packets, in order."""
         return list(dict.fromkeys(packet.flow for packet in self._packets if packet.flow))
 
+    def nearest(self, time_s: float, direction: str = "") -> int | None:
+        """Return the number of the loss nearest to a time (s), of one direction or, empty, of both; None: none."""
+        fitting = [frame for frame in self._lost if direction in ("", frame.side)]
+        if not fitting:
+            return None
+        return self._numbers[min(fitting, key=lambda frame: abs(frame.sent_ns / 1e9 - time_s)).number]
+
     def story(self, number: int) -> Story:
         """Return the story of a loss. Raises FadelabError for a number that no loss has."""
         if not 1 <= number <= len(self._lost):

@@ -1,6 +1,9 @@
 """The story of a loss on the page of a past run: a click asks for the nearest one, which `explain` tells."""
 
+import json
+import shutil
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 from urllib.parse import parse_qs, urlsplit
 
@@ -11,7 +14,7 @@ import testbed.api as fadelab
 from dashboard.app import DashboardConfig, create_app
 from dashboard.control import ControlError
 from dashboard.hub import Hub
-from testbed.cli.dashboard.stories import tell
+from testbed.cli.dashboard.stories import Stories
 from testbed.exports.losses import Losses
 from testbed.exports.source import timeline_of
 from tests.harness.browser import TOKEN, Stage, visit
@@ -27,9 +30,15 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return fadelab.run(LOSSY, tier="model", settings=settings, out=tmp_path_factory.mktemp("runs")).folder
 
 
+@pytest.fixture(scope="module")
+def stories() -> Iterator[Stories]:
+    with closing(Stories()) as opened:
+        yield opened
+
+
 @pytest.fixture
-def stage(run: Path) -> Iterator[Stage]:
-    opened = Stage(run.parent, tell=tell)
+def stage(run: Path, stories: Stories) -> Iterator[Stage]:
+    opened = Stage(run.parent, tell=stories.tell)
     yield opened
     opened.end()
 
@@ -74,7 +83,7 @@ def test_a_click_on_the_losses_tells_the_nearest_one(browser: Browser, stage: St
         expect(story.locator("strong")).to_contain_text("Loss")
 
 
-def test_what_is_wrong_is_a_line(browser: Browser, run: Path, tmp_path: Path) -> None:
+def test_what_is_wrong_is_a_line(browser: Browser, run: Path, stories: Stories, tmp_path: Path) -> None:
     other = tmp_path / "runs" / run.name
     other.mkdir(parents=True)
     for path in run.glob("*"):
@@ -82,8 +91,8 @@ def test_what_is_wrong_is_a_line(browser: Browser, run: Path, tmp_path: Path) ->
             (other / path.name).write_bytes(path.read_bytes())
     (other / "scenario.yaml").write_text("name: [")
     with pytest.raises(ControlError, match=r"scenario\.yaml"):
-        tell(other, 1.0, "")
-    stage = Stage(other.parent, tell=tell)
+        stories.tell(other, 1.0, "")
+    stage = Stage(other.parent, tell=stories.tell)
     try:
         with visit(browser, stage, f"#/run/{run.name}", expect="status of 409") as page:
             plot = page.locator("#past .losses-plot")
@@ -94,9 +103,9 @@ def test_what_is_wrong_is_a_line(browser: Browser, run: Path, tmp_path: Path) ->
         stage.end()
 
 
-def test_requests_that_cannot_be_told_are_refused(run: Path) -> None:
+def test_requests_that_cannot_be_told_are_refused(run: Path, stories: Stories) -> None:
     hub = Hub()
-    told = create_app(DashboardConfig(hub, run.parent, TOKEN, tell=tell)).test_client()
+    told = create_app(DashboardConfig(hub, run.parent, TOKEN, tell=stories.tell)).test_client()
     silent = create_app(DashboardConfig(hub, run.parent, TOKEN)).test_client()
     here = {"Host": "localhost"}
     for client, address, status, words in (
@@ -108,3 +117,37 @@ def test_requests_that_cannot_be_told_are_refused(run: Path) -> None:
         answer = client.get(address, headers=here)
         assert answer.status_code == status
         assert words in answer.get_json()["error"]
+
+
+def test_stories_go_on_with_another_process_and_another_run(run: Path, tmp_path: Path) -> None:
+    losses = Losses(timeline_of(run))
+    with closing(Stories()) as stories:
+        first = stories.tell(run, 1.0, "up")
+        nearest = losses.nearest(1.0, "up")
+        assert nearest is not None
+        assert first == json.loads(json.dumps(losses.story(nearest).plain()))
+        process = stories._process
+        assert stories.tell(run, 2.0, "") != first
+        assert stories._process is process
+        assert process is not None
+        process.kill()
+        assert stories.tell(run, 1.0, "up") == first
+        # the files of another run under the same name
+        settings = {"workloads.0.duration_s": 3, "channel.per": 0.1}
+        other = fadelab.run(LOSSY, tier="model", settings=settings, seed=2, out=tmp_path).folder
+        copy = tmp_path / "copies" / "one"
+        shutil.copytree(run, copy)
+        assert stories.tell(copy, 1.0, "up")["events"] == first["events"]
+        shutil.rmtree(copy)
+        shutil.copytree(other, copy)
+        assert stories.tell(copy, 1.0, "up")["events"] != first["events"]
+        ended = stories._process
+    assert ended is not None
+    assert ended.poll() is not None
+
+
+def test_story_that_takes_too_long_is_not_waited_for(run: Path) -> None:
+    with closing(Stories(patience_s=0.0)) as stories:
+        with pytest.raises(ControlError, match=r"^the story takes long: .* explain "):
+            stories.tell(run, 1.0, "")
+        assert stories._process is None

@@ -25,7 +25,7 @@ from dashboard.tour import Tour
 from telemetry.influx import Influx, InfluxServer, InfluxSink, InfluxTail, read_token
 from testbed.air_steering import AirSteering
 from testbed.cli.dashboard.run_starter import LiveRunStarter
-from testbed.cli.dashboard.stories import tell
+from testbed.cli.dashboard.stories import Stories
 from testbed.cli.options import DEMO_SCENARIOS, DEMO_TIER
 from testbed.errors import FadelabError
 from testbed.live.signals import ended_by_sigterm
@@ -99,6 +99,7 @@ def serve_dashboard(
             closing(LiveRunStarter(root() / "scenarios", runs, dashboard_hooks(hub, database, complain), complain))
         )
         tour = stack.enter_context(closing(Tour(starter)))
+        stories = stack.enter_context(closing(Stories()))
         config = DashboardConfig(
             hub=hub,
             runs=runs,
@@ -106,7 +107,7 @@ def serve_dashboard(
             starter=starter,
             tour=tour,
             database=database_state,
-            tell=tell,
+            tell=stories.tell,
             hosts=(*LOCAL_HOSTS, bind, *names),
             # a proxy, and a name of one's own, lead others here
             require_token_to_read=bool(not _is_loopback(bind) or proxies or names),
