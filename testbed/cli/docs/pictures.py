@@ -3,7 +3,7 @@
     demo scenario, twice, virtual time ─► Kept ─► hub ─► page in Chromium ─► docs/dashboard-*.png
 
 The runs are those of `dashboard --demo`, and their breaks are the presenter's, by the scenario's schedule. In virtual
-time they are the same on every machine.
+time no load of this machine is in them.
 
 Rule kept: docs/pictures.json says of what page the pictures are, and which files they are. A test compares both, so a
 picture is never older than the page. Times of files do not matter, and neither do comments and blank lines.
