@@ -17,6 +17,20 @@ def influxd(folder: Path, port: int, **settings: str) -> Iterator[str]:
 
     It ends by SIGKILL, and can be started again on the same folder.
     """
+    process = started(folder, port, **settings)
+    try:
+        yield url_at(port)
+    finally:
+        process.kill()
+        process.wait()
+
+
+def url_at(port: int) -> str:
+    return f"http://127.0.0.1:{port}"
+
+
+def started(folder: Path, port: int, **settings: str) -> "subprocess.Popen[bytes]":
+    """Start such a server and return it once it answers. It does not outlive this process."""
     environment = {
         "INFLUXDB_REPORTING_DISABLED": "true",
         "INFLUXDB_BIND_ADDRESS": "127.0.0.1:0",
@@ -35,12 +49,12 @@ def influxd(folder: Path, port: int, **settings: str) -> Iterator[str]:
             stderr=log,
         )
     try:
-        url = f"http://127.0.0.1:{port}"
-        wait_for(lambda: answers(url))
-        yield url
-    finally:
+        wait_for(lambda: answers(url_at(port)))
+    except BaseException:
         process.kill()
         process.wait()
+        raise
+    return process
 
 
 def answers(url: str) -> bool:

@@ -1,12 +1,7 @@
 """A campaign on a real Dask cluster of this machine."""
 
-import json
-import os
 import signal
-import subprocess
-import sys
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -22,36 +17,10 @@ from testbed.campaigns.cluster import Cluster, ClusterError
 from testbed.campaigns.engine import Status, run_campaign
 from testbed.campaigns.processes import Processes
 from tests.harness.campaigns import campaign_file, edited_sources, opened, result_files
+from tests.harness.clusters import cluster
 from tests.harness.waiting import wait_for
 
 pytestmark = pytest.mark.slow
-
-ROOT = Path(__file__).parents[3]
-
-
-@contextmanager
-def cluster(count: int, folder: Path) -> "Iterator[tuple[str, list[subprocess.Popen[bytes]]]]":
-    """A scheduler and so many workers, a process each: its address, and the workers."""
-    address_file = folder / "address"
-    folder.mkdir()
-
-    def start(*arguments: str) -> "subprocess.Popen[bytes]":
-        command = [sys.executable, "-P", "-m", "distributed.cli.dask_" + arguments[0], *arguments[1:], "--no-dashboard"]
-        path = os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])
-        with (folder / "log").open("ab") as log:
-            return subprocess.Popen(command, cwd=folder, stdout=log, stderr=log, env={**os.environ, "PYTHONPATH": path})
-
-    processes = [start("scheduler", "--host", "127.0.0.1", "--port", "0", "--scheduler-file", str(address_file))]
-    try:
-        wait_for(address_file.exists)
-        options = ("--nthreads", "1", "--no-nanny", "--local-directory", str(folder))
-        processes += [start("worker", "--scheduler-file", str(address_file), *options) for _ in range(count)]
-        wait_for(lambda: address_file.read_text().endswith("}"))
-        yield json.loads(address_file.read_text())["address"], processes[1:]
-    finally:
-        for process in processes:
-            process.kill()
-            process.wait()
 
 
 def test_cluster_gives_the_same_files_as_local_processes_even_if_a_worker_is_killed(
@@ -60,7 +29,7 @@ def test_cluster_gives_the_same_files_as_local_processes_even_if_a_worker_is_kil
     file = campaign_file(tmp_path, seeds={"count": 10})
     with opened(tmp_path / "local", file) as folder:
         run_campaign(folder, lambda: Processes(2))
-    with cluster(4, tmp_path / "dask") as (address, workers):
+    with cluster([()] * 4, tmp_path / "dask") as (address, workers):
         with monkeypatch.context() as patched:
             edited_sources(patched)
             with pytest.raises(ClusterError, match=r"worker tcp://\S+ has fadelab .*, sources \w{12}, and this is"):
@@ -121,7 +90,7 @@ def test_by_tls_only_those_with_a_certificate_of_the_cluster_come_in(
         for name, value in ours.items():
             patched.setenv(f"DASK_{name.upper().replace('.', '__').replace('-', '_')}", str(value))
         stack = ExitStack()
-        address, _ = stack.enter_context(cluster(1, tmp_path / "dask"))
+        address, _ = stack.enter_context(cluster([()], tmp_path / "dask"))
     with stack:
         assert address.startswith("tls://")
         plain = address.replace("tls://", "tcp://")
