@@ -16,6 +16,7 @@ from tests.harness.process_faults.stage import (
     Case,
     Command,
     Stage,
+    named,
     require,
     require_failed,
     require_records,
@@ -56,7 +57,7 @@ def _tcp(role: str) -> dict[str, str]:
 def _killed(role: str, stage: Stage) -> None:
     command = stage.run(stage.endless(**_scheme(role), **_tcp(role)))
     pids = _begun(stage, command, _count(role))
-    os.kill(pids[CHILDREN.index(role)], signal.SIGKILL)
+    os.kill(named(pids)[role], signal.SIGKILL)
     require_failed(command.end(), rf"{role}: was killed \(SIGKILL\)(: .*)?")
     require_records(stage.only)
     require_reported(stage.only)
@@ -66,7 +67,7 @@ def _paused(role: str, stage: Stage) -> None:
     command = stage.run(stage.scenario(**_scheme(role), **_tcp(role)))
     pids = stage.note(command.children(_count(role)))
     command.wait_crossed(stage.rng.randrange(20_000, _LATEST))
-    with stopped(pids[CHILDREN.index(role)]):
+    with stopped(named(pids)[role]):
         time.sleep(stage.rng.uniform(_SHORTEST_S, _LONGEST_S))
     require_whole(command.end(), stage.only)
 
@@ -75,7 +76,7 @@ def _stuck(role: str, stage: Stage) -> None:
     # where the transfer ends before, the run waits for the process that does not answer
     command = stage.run(stage.endless(**_scheme(role), **_tcp(role), limit_s=4))
     pids = _begun(stage, command, _count(role))
-    os.kill(pids[CHILDREN.index(role)], signal.SIGSTOP)
+    os.kill(named(pids)[role], signal.SIGSTOP)
     require_failed(command.end(), rf"{role}: .*")
     require_reported(stage.only)
 
@@ -168,8 +169,9 @@ def _radio_closed(stage: Stage) -> None:
 def _radio_killed(stage: Stage) -> None:
     command = stage.run(stage.endless(tier="vusrp", channel={"rate_bps": 1_000_000, "delay_ms": 10}))
     pids = _begun(stage, command, 4)
-    os.kill(pids[stage.rng.randrange(2)], signal.SIGKILL)
-    require_failed(command.end(), r"station (st|bas): was killed \(SIGKILL\)(: .*)?")
+    station = stage.rng.choice(("station st", "station bas"))
+    os.kill(named(pids)[station], signal.SIGKILL)
+    require_failed(command.end(), rf"{station}: was killed \(SIGKILL\)(: .*)?")
     require_records(stage.only)
     require_reported(stage.only)
 

@@ -26,7 +26,7 @@ from tests.harness.scenarios import scenario, written
 
 T = TypeVar("T")
 #: the processes of a run, in the order in which it starts them
-CHILDREN: Final = ("station st", "station bas", "host h1", "host h2", "split")
+CHILDREN: Final = ("host h1", "host h2", "split", "station st", "station bas")
 #: seconds: what comes, comes before; and what a run takes from its last fault to its end at the most
 PATIENCE_S, END_S = 120.0, 150.0
 #: schemes and TCPs that cases draw from
@@ -208,6 +208,12 @@ class Stage:
                 os.killpg(command.pid, signal.SIGKILL)
                 command.process.communicate()
             self.clean(command.pid)
+
+
+def named(pids: list[int]) -> dict[str, int]:
+    """The pids of a run's processes by name; `split` is among them where there is one more than without."""
+    names = [name for name in CHILDREN if name != "split" or len(pids) == len(CHILDREN)]
+    return dict(zip(names, pids, strict=True))
 
 
 def outcome(case: Case, folder: Path, seed: int) -> str:
