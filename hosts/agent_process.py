@@ -26,6 +26,7 @@ from hosts.errors import HostError
 from hosts.jsonlines import MessageReader, run_child, unexpected, write_message
 from hosts.kernel.mptcp import KernelMptcp
 from hosts.kernel.namespaces import enter
+from hosts.kernel.privileges import CAP_DAC_OVERRIDE, CAP_NET_ADMIN, CAP_NET_BIND_SERVICE, keep
 from hosts.kernel.probes import TcpProbe
 from hosts.kernel.profiles import kernel_profile, user_profile
 from hosts.kernel.programs import KernelPrograms
@@ -40,6 +41,7 @@ from hosts.tcp.profiles import UserProfile
 from hosts.transports import further_transports
 from hosts.workloads import sender_of
 from hosts.workloads.mptcp import Mptcp
+from hosts.workloads.program import ProgramTraffic
 from tcpip.segment import HEADER_BYTES
 
 
@@ -171,6 +173,9 @@ def _kernels_probe(config: AgentConfig) -> Probe:
 def serve(reader: MessageReader, config: AgentConfig, waiting: list[ToProcess]) -> None:
     """Run one agent from configuration to stop; raises HostError or ValueError."""
     process = AgentProcess(config)
+    if not any(isinstance(work, ProgramTraffic) for work in config.workloads):
+        # CAP_NET_ADMIN counts in its own namespace only, as it can enter no other
+        keep({CAP_DAC_OVERRIDE, CAP_NET_BIND_SERVICE, CAP_NET_ADMIN})
     write_message(Ready())
 
     def handle_messages(messages: list[ToProcess]) -> None:

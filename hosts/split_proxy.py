@@ -29,6 +29,7 @@ from hosts.errors import HostError
 from hosts.jsonlines import MessageReader, run_child, unexpected, write_message
 from hosts.kernel.namespaces import enter
 from hosts.kernel.network import TAP_NAME, VETH_NAME
+from hosts.kernel.privileges import CAP_DAC_OVERRIDE, CAP_NET_ADMIN, CAP_NET_BIND_SERVICE, keep
 from hosts.kernel.profiles import apply_settings, profile
 from hosts.kernel.split_ends import KernelEnd, OctetsEnd, Options, OwnEnd, prepare
 from hosts.kernel.split_routes import SplitRoutes
@@ -207,6 +208,8 @@ def serve(reader: MessageReader, config: SplitConfig, waiting: list[ToProcess]) 
     with ExitStack() as stack:
         proxy = Proxy(config, stack)
         stack.callback(proxy.close)
+        # for the connections to come, whose addresses are others', and to remove the routes
+        keep({CAP_DAC_OVERRIDE, CAP_NET_BIND_SERVICE, CAP_NET_ADMIN})
         write_message(Ready())
 
         def handle_messages(messages: list[ToProcess] | None) -> None:

@@ -27,6 +27,7 @@ from common.units import MS
 from flowgraphs.frontend import LostRadioError
 from hosts.jsonlines import MessageReader, run_child, unexpected, write_message
 from hosts.kernel.namespaces import run_in
+from hosts.kernel.privileges import CAP_DAC_OVERRIDE, CAP_SYS_NICE, keep
 from hosts.kernel.tap import Tap
 from hosts.messages import Error, Go, LossEvents, Ready, Started, StationChange, StationConfig, Stop, ToProcess, Watch
 from linklayer.filters.filter import Guess, Loss
@@ -66,6 +67,10 @@ class StationProcess:
         #: changes of the scenario so far
         self._changes = 0
         self._start = config.start
+        port = stack.enter_context(_open_tap(config, plan.mtu_bytes))
+        if not plan.tier.radio:
+            # before libraries start threads, which have what this thread has
+            keep({CAP_DAC_OVERRIDE, CAP_SYS_NICE})
         self.link = self._make_link()
         view = FrameView(len, self._packet, lambda frame: hash(self._packet(frame)))
         self._fates = FrameFates(view, station.hop.frame_ns)
@@ -86,7 +91,7 @@ class StationProcess:
             self._capture = stack.enter_context(CapturedRadio(self._radio, context.folder, side, plan.scheme))
         queues = station.make_queues()
         self.loop = StationLoop(
-            port=stack.enter_context(_open_tap(config, plan.mtu_bytes)),
+            port=port,
             link=self.link,
             scheme=plan.scheme,
             radio=self._capture or self._radio,
