@@ -38,6 +38,14 @@ def test_an_attack_breaks_no_rule_and_no_valid_flow(make: Callable[[int], Door],
 
 
 @pytest.mark.slow
+def test_connections_that_the_attack_opens_leave_valid_ones_the_least_share() -> None:
+    door, rng = FilterDoor(Target(("window",), "mobile"), "others", 1), Random(5)
+    for _ in range(9000):
+        door.shoot(rng)
+    door.finish()
+
+
+@pytest.mark.slow
 def test_the_attack_opens_connections_beside_the_valid_ones() -> None:
     door, rng = FilterDoor(Target(("window",), "mobile"), "others", 1), Random(1)
     for _ in range(2000):

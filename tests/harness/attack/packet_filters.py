@@ -10,6 +10,7 @@ from common.units import MS, SECOND
 from linklayer.filters import FILTERS
 from linklayer.filters.filter import End, Filter, FilterPlugin
 from linklayer.filters.filtered import Filtered
+from linklayer.filters.window import WINDOW, WindowOptions
 from linklayer.link import Link, LinkContext
 from linklayer.plain import Plain, PlainFrame
 from linklayer.schemes import SCHEMES
@@ -24,6 +25,9 @@ MOST_OFTEN: Final = 16
 LONGEST_S: Final = 3600
 #: share of the octets without the attack that valid flows get at least, and how long both are compared
 LEAST_OCTETS, COMPARED_S = 0.8, 4
+#: options of a filter that divides something among all connections, those of others too: with these each gets the least
+#: that it can be left with, which is what it is compared with then
+LEFT_AT_LEAST: Final = {WINDOW.options_key: WindowOptions(shared_bytes=1)}
 #: hostile packets from which that is worth its time
 WORTH_COMPARING: Final = 200
 #: octets that an end of a link may hold: the base station's 16 MB and what the harness notes on each packet
@@ -110,8 +114,8 @@ class FilterDoor(Door):
         plugins = [FILTERS[name] for name in target.filters if target.end in FILTERS[name].ends]
         self._guesses, self._resends = (any(getattr(p, name) for p in plugins) for name in ("guesses", "resends"))
 
-    def _network(self, access: Access) -> Network:
-        ends = make_ends(self._target, sized=isinstance(access, Objects))
+    def _network(self, access: Access, options: dict[str, Any] | None = None) -> Network:
+        ends = make_ends(self._target, sized=isinstance(access, Objects), options=options)
         return Network(ends, access, seed=self._seed, attacked=self._target.end, retries=MOST_OFTEN)
 
     @override
@@ -150,7 +154,7 @@ class FilterDoor(Door):
         self.check()
         require(octets.octets == objects.octets, "valid flows differ with octets and with objects")
         if self.kind == "others" and self._shots > WORTH_COMPARING and not self._forgotten:
-            calm = self._network(Objects())
+            calm = self._network(Objects(), LEFT_AT_LEAST)
             calm.run_calm(octets.clock.now)
             got = f"valid flows got {octets.octets} octets, {calm.octets} without the attack"
             require(octets.octets > LEAST_OCTETS * calm.octets > 0, got)
