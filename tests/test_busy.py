@@ -151,7 +151,9 @@ def test_every_test_is_in_one_part(pytester: pytest.Pytester, part: str, chosen:
 @pytest.mark.parametrize(
     ("test", "marks", "parts"),
     [
-        ("tests/channel/test_hop.py::test", (), {"quick", "parallel", "compiled"}),
+        ("tests/channel/test_hop.py::test", (), {"quick", "parallel", "compiled", "cores"}),
+        ("tests/common/test_registry.py::test", (), {"quick", "parallel", "cores"}),
+        ("tests/telemetry/test_sinks.py::test", (), {"quick", "parallel"}),
         ("tests/channel/test_hop.py::test", ("slow",), {"compiled"}),
         ("tests/channel/test_hop.py::test", ("slow", "interpreted"), {"parallel"}),
         ("tests/channel/test_hop.py::test", ("net", "patient"), {"parallel"}),

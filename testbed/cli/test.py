@@ -27,16 +27,19 @@ from testbed.paths import root
 @click.command(context_settings={"ignore_unknown_options": True}, epilog="docs/testing.md")
 @click.option("--quick", is_flag=True, help="Only what needs no root, no radio and no browser: some minutes.")
 @click.option("--sanitize", is_flag=True, help="The parts in C++ under sanitizers and clang-tidy, and nothing else.")
+@click.option("--coverage", is_flag=True, help="The quick tests of the cores with their coverage, and nothing else.")
 @click.argument("pytest_args", nargs=-1, type=click.UNPROCESSED)
-def test(pytest_args: tuple[str, ...], quick: bool, sanitize: bool) -> int:
+def test(pytest_args: tuple[str, ...], quick: bool, sanitize: bool, coverage: bool) -> int:
     """Run every check and test: ruff, mypy, shellcheck, pytest.
 
     PYTEST_ARGS go to pytest: `fadelab test -- -k slacp`.
     """
+    if quick + sanitize + coverage > 1:
+        raise click.UsageError("--quick, --sanitize and --coverage: one of them")
     if not sanitize:
-        return run(pytest_args, quick=quick)
-    if quick or pytest_args:
-        raise click.UsageError("--sanitize runs no pytest: leave out --quick and pytest's arguments")
+        return run(pytest_args, quick=quick, coverage=coverage)
+    if pytest_args:
+        raise click.UsageError("--sanitize runs no pytest: leave out pytest's arguments")
     from testbed.campaigns.processes import cores
 
     return run_steps([Step(name, command) for name, command in sanitizers.commands(cores())])
@@ -79,12 +82,8 @@ def steps(pytest_args: Sequence[str], reports: Path, *, quick: bool = False) -> 
     """The steps in their order; `pytest_args` go to pytest as they are, results into the folder `reports`."""
     from testbed.campaigns.processes import cores
 
-    python = sys.executable
-
     def tests(part: str, *options: str) -> Step:
-        report = reports / f"{part}.xml"
-        command = (python, "-m", "pytest", f"--part={part}", *options, f"--junitxml={report}", *pytest_args)
-        return Step(f"pytest, {part}", command, report, compiled=part == "compiled")
+        return _tests(part, (python, "-m", "pytest"), (*options, *pytest_args), reports)
 
     def workers(count: int) -> tuple[str, ...]:
         # in the order of tests/harness/busy.py
@@ -92,6 +91,7 @@ def steps(pytest_args: Sequence[str], reports: Path, *, quick: bool = False) -> 
 
     # one more than there are cores, for some tests wait for processes and for time
     many = workers(cores() + 1)
+    python = sys.executable
     ours = (python, "-P", "-m", "testbed")
     parts = {"quick": many} if quick else {"parallel": many, "compiled": many, "light": many, "realtime": ()}
     return [
@@ -105,13 +105,30 @@ def steps(pytest_args: Sequence[str], reports: Path, *, quick: bool = False) -> 
     ]
 
 
-def run(pytest_args: Sequence[str], *, quick: bool = False) -> int:
+def coverage_steps(pytest_args: Sequence[str], reports: Path) -> list[Step]:
+    """The steps of `--coverage`; as `steps`. What is measured, and how much must be covered, is in `pyproject.toml`."""
+    coverage = (sys.executable, "-m", "coverage")
+    return [
+        _tests("cores", (*coverage, "run", "-m", "pytest"), pytest_args, reports),
+        Step("coverage", (*coverage, "report")),
+    ]
+
+
+def _tests(part: str, pytest: Sequence[str], options: Sequence[str], reports: Path) -> Step:
+    """The step of one part of the tests."""
+    report = reports / f"{part}.xml"
+    command = (*pytest, f"--part={part}", f"--junitxml={report}", *options)
+    return Step(f"pytest, {part}", command, report, compiled=part == "compiled")
+
+
+def run(pytest_args: Sequence[str], *, quick: bool = False, coverage: bool = False) -> int:
     """Run all steps, show them and a summary; returns 0 when none failed, else 1."""
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         # a shell without job control starts background jobs so, and tests of Ctrl-C would inherit it
         signal.signal(signal.SIGINT, signal.default_int_handler)
     with TemporaryDirectory(prefix="fadelab-test-") as folder:
-        return run_steps(steps(pytest_args, Path(folder), quick=quick))
+        reports = Path(folder)
+        return run_steps(coverage_steps(pytest_args, reports) if coverage else steps(pytest_args, reports, quick=quick))
 
 
 def run_steps(chosen: Sequence[Step]) -> int:

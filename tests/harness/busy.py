@@ -43,7 +43,7 @@ WAIT_S = 60.0
 ATTEMPTS = 3
 
 #: what `--part` chooses
-_PARTS = ("quick", "parallel", "compiled", "light", "realtime")
+_PARTS = ("quick", "parallel", "compiled", "light", "realtime", "cores")
 #: tests of cores, which `--part compiled` runs against the compiled ones
 _OF_CORES = ("channel", "common", "conformance", "hosts/engine", "hosts/tcp", "linklayer", "tcpip", "testbed/model")
 #: but these, which are of schemas, documents and radios
@@ -145,7 +145,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         "--part",
         choices=_PARTS,
         help="quick: what needs no root, radio or browser; compiled: tests of cores, compiled; parallel: all others "
-        "and the quick ones of cores; light, realtime: real-time tests",
+        "and the quick ones of cores; light, realtime: real-time tests; cores: the quick ones of cores alone",
     )
 
 
@@ -171,12 +171,17 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
 def _may_have(file: Path, part: str | None) -> bool:
     if part == "compiled":
         return _is_of_cores(file.as_posix())
+    if part == "cores":
+        return _is_in_folder_of_cores(file.as_posix())
     return part not in ("light", "realtime") or bool(_NAMES_REALTIME.search(file.read_text()))
 
 
 def _is_of_cores(path: str) -> bool:
-    of_cores = any(f"tests/{core}/" in path for core in _OF_CORES)
-    return of_cores and not any(f"tests/{other}.py" in path for other in _NOT_OF_CORES)
+    return _is_in_folder_of_cores(path) and not any(f"tests/{other}.py" in path for other in _NOT_OF_CORES)
+
+
+def _is_in_folder_of_cores(path: str) -> bool:
+    return any(f"tests/{core}/" in path for core in _OF_CORES)
 
 
 @pytest.hookimpl(trylast=True)
@@ -221,6 +226,8 @@ def _is_of(item: pytest.Item, part: str) -> bool:
     compiled = _is_of_cores(item.nodeid) and not _marked(item, "interpreted", "patient")
     if part == "compiled":
         return compiled
+    if part == "cores":
+        return quick and _is_in_folder_of_cores(item.nodeid)
     interpreted = quick or not compiled or item.nodeid.startswith(_WITH_BOTH)
     return (part == "quick" and quick) or (part == "parallel" and interpreted)
 

@@ -1,14 +1,15 @@
 """What `fadelab test` runs, and what it says at the end."""
 
 import shutil
+import tomllib
 from pathlib import Path
 
 import pytest
 
 from testbed.cli.machine import sanitizers
-from testbed.cli.test import Results, Step, environment, run_steps, steps
+from testbed.cli.test import Results, Step, coverage_steps, environment, run_steps, steps
 from testbed.paths import root
-from tests.harness.live_runs import Capture
+from tests.harness.live_runs import Capture, refused
 
 REPORT = """<?xml version="1.0" encoding="utf-8"?>
 <testsuites><testsuite name="pytest">
@@ -50,6 +51,26 @@ def test_quick_runs_one_part_of_pytest_and_the_whole_four(tmp_path: Path) -> Non
         if step.report is not None and not any("numprocesses" in word for word in step.command or ())
     ]
     assert alone == ["pytest, realtime"]
+
+
+def test_coverage_is_that_of_the_interpreted_cores_under_their_own_tests(tmp_path: Path) -> None:
+    tests, report = coverage_steps(("-k", "slacp"), tmp_path)
+    assert tests.command is not None
+    assert tests.command[1:6] == ("-m", "coverage", "run", "-m", "pytest")
+    assert "--part=cores" in tests.command
+    assert tests.command[-2:] == ("-k", "slacp")
+    assert not tests.compiled
+    assert report.command == (*tests.command[:3], "report")
+    measured = tomllib.loads((root() / "pyproject.toml").read_text())["tool"]["coverage"]["run"]
+    assert measured["branch"]
+    assert all((root() / folder).is_dir() for folder in measured["source"])
+
+
+@pytest.mark.parametrize(
+    "options", [("--quick", "--coverage"), ("--sanitize", "--coverage"), ("--quick", "--sanitize")]
+)
+def test_options_that_choose_the_tests_exclude_each_other(options: tuple[str, ...], capfd: Capture) -> None:
+    assert "one of them" in refused(capfd, "test", *options)
 
 
 def test_bytecode_is_kept_apart_from_the_sources(monkeypatch: pytest.MonkeyPatch) -> None:
