@@ -11,10 +11,13 @@ import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis.stateful import run_state_machine_as_test
 
+from tests.harness.attack.accecn import AccEcnDoor
 from tests.harness.attack.door import Door
 from tests.harness.attack.doors import doors
+from tests.harness.attack.lt_tcp import LtTcpDoor
 from tests.harness.attack.packet_filters import FilterDoor, Target
 from tests.harness.attack.siege import siege
+from tests.harness.attack.tcp import TcpDoor
 from tests.harness.attacker import FIXED, MOBILE
 
 #: with the most shots a step; those of filters, with nine connections beside them, take a second
@@ -35,6 +38,16 @@ SHORT = settings(
 @pytest.mark.parametrize(("make", "most"), DOORS)
 def test_an_attack_breaks_no_rule_and_no_valid_flow(make: Callable[[int], Door], most: int) -> None:
     run_state_machine_as_test(siege(make, most), settings=SHORT)
+
+
+@pytest.mark.parametrize("kind", [LtTcpDoor, AccEcnDoor])
+def test_flows_under_a_blind_attack_come_to_their_ends(kind: type[TcpDoor]) -> None:
+    door, rng, ended = kind(True, 1), Random(1), 0
+    for _ in range(5000):
+        door.shoot(rng)
+        ended += door._shots == 1
+    # the attack outlasts the handshake, and so hits the transfers
+    assert ended > 2
 
 
 @pytest.mark.slow

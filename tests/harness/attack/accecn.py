@@ -4,7 +4,7 @@ from random import Random
 
 from typing_extensions import override
 
-from common.units import MS, SECOND
+from common.units import SECOND
 from hosts.tcp.accecn import ACCECN0, ACCECN1, FIRST_CEP, Echo, Feedback, ace_flags, ace_of, counters_of
 from hosts.tcp.connection import Connection
 from hosts.tcp.growth.prague import Prague
@@ -38,10 +38,7 @@ class AccEcnDoor(TcpDoor):
     """
 
     CONFIG = USER_PROFILES["prague"].config.but(receive_buffer=1 << 18, send_buffer=1 << 18, data_retries=40)
-    #: else all events were answers to strays, and the handshake had no end
-    STEP_NS = 2 * MS
     FORGED_NS = SECOND
-    COMPARED = 32
     #: octets that both ends may hold: four buffers, and their bookkeeping
     MOST_HELD = 2 << 20
 

@@ -28,14 +28,15 @@ class TcpDoor(Door):
 
     #: of both ends
     CONFIG: TcpConfig
-    #: octets of a flow; hostile segments between two events of it, and the least time between two such events
-    NBYTES, PER_EVENT, STEP_NS = 50_000, 10, 0
+    #: octets of a flow; hostile segments between two events of it, and the least time between two such events: else all
+    #: events were answers to strays, and the handshake had no end
+    NBYTES, PER_EVENT, STEP_NS = 50_000, 10, 2 * MS
     #: how long a flow with forged segments lasts at most
     FORGED_NS = 5 * SECOND
     #: of the goodput that a flow has in peace: the ACKs that answer strays (RFC 9293 section 3.10.7.4) share its path
     LEAST_GOODPUT = 0.6
-    #: flows that are compared together: of one without FEC a lost tail makes several times the length
-    COMPARED = 1
+    #: flows that are compared together: a lost tail makes one several times as long
+    COMPARED = 32
 
     def __init__(self, blind: bool, seed: int) -> None:
         self._blind, self._seed = blind, seed

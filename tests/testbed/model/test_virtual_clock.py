@@ -1,9 +1,12 @@
 """What happens when in virtual time."""
 
+from random import Random
+
 import pytest
 
 from hosts.engine.clock import OBSERVER
-from testbed.model.virtual_clock import VirtualClock
+from hosts.engine.packets import taker
+from testbed.model.virtual_clock import VirtualClock, _Heap
 
 
 def test_events_happen_by_time_then_priority_then_insertion() -> None:
@@ -49,3 +52,24 @@ def test_a_stop_ends_the_run_at_the_present_event() -> None:
     assert (seen, clock.now) == ([], 2)
     clock.run()
     assert (seen, clock.now) == (["the same instant", "later"], 3)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_heap_of_the_compiled_clock_gives_events_by_time_and_order(seed: int) -> None:
+    rng, heap, to = Random(seed), _Heap(), taker(lambda packet: None)
+    ahead: list[tuple[int, int, str]] = []
+    for order in range(2000):
+        if rng.random() < 0.55:
+            time = rng.randrange(300)
+            heap.push(time, order, to, f"packet {order}")
+            ahead.append((time, order, f"packet {order}"))
+        else:
+            until = rng.randrange(300)
+            event = heap.pop(until)
+            expected = min((each for each in ahead if each[0] <= until), default=None)
+            assert (None if event is None else (event.time, event.order, event.packet)) == expected
+            if event is not None and expected is not None:
+                ahead.remove(expected)
+                # used again by a later push
+                heap.release(event)
+    assert len(ahead) > 50
