@@ -6,6 +6,7 @@ from pathlib import Path
 from common.sides import SIDES
 from hosts.kernel import split_routes
 from hosts.kernel.network import check_machine
+from testbed.errors import writing_below
 from testbed.live.live_run import run_live
 from testbed.live.media import MEDIA
 from testbed.model.model_run import check_model, run_model
@@ -67,7 +68,8 @@ def unused(scenario: Scenario) -> Iterator[str]:
 def run_once(scenario: Scenario, runs: Path, show: Show, make_hooks: MakeHooks = no_hooks) -> Summary:
     """Run a scenario and return its result."""
     check_tier(scenario)
-    return run_in(RunFolder.create(runs, scenario), scenario, show, make_hooks)
+    with writing_below(runs):
+        return run_in(RunFolder.create(runs, scenario), scenario, show, make_hooks)
 
 
 def run_in(folder: RunFolder, scenario: Scenario, show: Show, make_hooks: MakeHooks = no_hooks) -> Summary:

@@ -14,7 +14,7 @@ def _from_the_start(fault: str, stage: Stage) -> None:
             require(make_read_only(disk), "the disk stays writable")
         end = stage.run(stage.scenario(), out=disk / "runs").end()
         reason = "No space left on device" if fault == "full" else "Read-only file system"
-        require_failed(end, rf"{disk}/\S*: .*{reason}.*")
+        require_failed(end, rf"({disk}/\S*: |the disk takes no more at {disk}/).*{reason}.*")
 
 
 def _in_mid_run(stage: Stage) -> None:

@@ -6,13 +6,16 @@ import subprocess
 import time
 from functools import partial
 
+from hosts.errors import HostError
 from hosts.kernel.namespaces import run_in
 from hosts.kernel.network import TAP_NAME
+from hosts.kernel.tun import TUN_NAME
 from telemetry.parquet import read_records
 from tests.harness.live_runs import records_of, running
 from tests.harness.process_faults.limits import memory_group
 from tests.harness.process_faults.stage import (
     CHILDREN,
+    BusyError,
     Case,
     Command,
     Stage,
@@ -147,22 +150,19 @@ def _interface_removed(role: str, stage: Stage) -> None:
     _begun(stage, command, 4)
     [names] = [record["namespaces"] for record in records_of(command.pid)]
     name = next(name for name in names if str(name).endswith(f"-{role.split()[1]}"))
-    interface = TAP_NAME if role.startswith("station") else run_in(str(name), _tun_name)
+    interface = TAP_NAME if role.startswith("station") else TUN_NAME
     run_in(str(name), partial(subprocess.run, ["ip", "link", "delete", interface], check=True))
     require_failed(command.end(), rf"{role}: .*{interface}.* removed.*")
     require_records(stage.only)
     require_reported(stage.only)
 
 
-def _tun_name() -> str:
-    """The name of the TUN in the namespace one is in."""
-    lines = subprocess.check_output(["ip", "-o", "tuntap", "show"], text=True).splitlines()
-    return lines[0].partition(":")[0]
-
-
 def _radio_closed(stage: Stage) -> None:
     profile, serial = stage.rng.choice(("b210", "x310")), stage.rng.choice(("ST", "BAS"))
-    faults = unplug_in_mid_run(profile, serial, stage.folder).faults
+    try:
+        faults = unplug_in_mid_run(profile, serial, stage.folder).faults
+    except HostError as error:
+        raise BusyError(f"the run ended early: {error}") from None
     require(not faults, "; ".join(faults))
 
 

@@ -157,7 +157,7 @@ def test_full_disk_ends_a_campaign_in_a_line_and_fails_no_run(
         assert app.main(["run", str(scenario), "--out", str(tmp_path / "runs")]) == 2
         assert capsys.readouterr() == (
             "",
-            "fadelab: the disk takes no more (No space left on device): "
+            f"fadelab: the disk takes no more at {tmp_path / 'runs'} (No space left on device): "
             "make room, or write to another disk (--out), and start again\n",
         )
     with opened(tmp_path / "out", file) as folder:
