@@ -223,7 +223,7 @@ class _Half:
         stream_args: str,
     ) -> None:
         self._settings, self._hz = settings, hz
-        uhd, options = _uhd(), settings.options
+        uhd, options = gr_uhd(), settings.options
         stream = uhd.stream_args(cpu_format="fc32", channels=[options.channel], args=stream_args)
         try:
             with looking_for_devices():
@@ -450,7 +450,8 @@ def looking_for_devices() -> Iterator[None]:
         os.close(descriptor)
 
 
-def _uhd() -> Any:
+def gr_uhd() -> Any:
+    """Return gr-uhd's module. Raises FrontEndError."""
     # without the version that UHD logs at every start; it still logs warnings
     os.environ.setdefault("UHD_LOG_CONSOLE_LEVEL", "warning")
     try:

@@ -31,7 +31,7 @@ from numpy.typing import NDArray
 
 from flowgraphs.access import AccessCounts, AccessOptions
 from flowgraphs.failures import failed_thread
-from flowgraphs.frontend import LostRadioError, RadioSettings, Receiver, Transmitter, end
+from flowgraphs.frontend import LostRadioError, RadioSettings, Receiver, Transmitter, end, gr_uhd
 from flowgraphs.gaps import Lost, SampleGaps
 from flowgraphs.native import native
 from flowgraphs.phy import Constellation, Phy, Received
@@ -54,6 +54,12 @@ class DeviceCounters:
     underflows: int = 0
     #: the time of all samples that the gaps have taken
     lost_ns: int = 0
+
+
+def load() -> None:
+    """Import what a transceiver needs, so that none takes time for it. Raises FrontEndError."""
+    gr_uhd()
+    native()
 
 
 class Transceiver(gr.top_block):

@@ -40,6 +40,8 @@ def entry(module: str, environment: Mapping[str, str], kept: Sequence[int]) -> C
     def run() -> NoReturn:
         # Popen has switched it off, for the moment before an exec
         gc.enable()
+        # of no objects: the collector counts from here (grid.py)
+        gc.collect()
         _close_all_but({*_STANDARD, *kept})
         os.environ.clear()
         os.environ.update(environment)

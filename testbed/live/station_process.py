@@ -62,8 +62,6 @@ class StationProcess:
         self._side = side = config.side
         self._station = station = plan.stations[side]
         self._reader = reader
-        if plan.clock == "virtual":
-            grid.pause()
         #: changes of the scenario so far
         self._changes = 0
         self._start = config.start
@@ -112,6 +110,9 @@ class StationProcess:
         self._ready = False
         self._epoch: int | None = None
         self._usage = Usage()
+        if plan.clock == "virtual":
+            # what was imported meanwhile, and how long that took, depends on the packages that are installed
+            grid.pause()
 
     def _packet(self, frame: bytes) -> Any:
         return self.plan.scheme.parse(frame).payload

@@ -28,9 +28,10 @@ from flowgraphs.frontend import LostRadioError, RadioSettings
 from flowgraphs.gain import GainControl
 from flowgraphs.phy import Phy
 from flowgraphs.phys import make_phy
-from flowgraphs.transceiver import Transceiver
+from flowgraphs.transceiver import Transceiver, load
 from linklayer.adaptive.mode_report import REPORT_BYTES
 from testbed.errors import FadelabError
+from testbed.live import grid
 from testbed.live.hop_radio import HopRadio, RadioMessage
 from testbed.live.media import RadioContext
 from testbed.live.mode_control import ModeControl
@@ -278,8 +279,14 @@ def open_transceiver(plan: Plan, side: Side, device: str, recording: Path | None
     settings = settings_of(plan, side, device)
     check_capacity(plan, phy, sum(settings.guard()))
     seed = plan.stations[side].rng("access").getrandbits(32)
+    if plan.clock == "virtual":
+        # a device has a clock, oscillators and noise that begin with it
+        load()
+        grid.pause()
     transceiver = Transceiver(settings, phy, record=recording, phy_options=options, access=radio.access, seed=seed)
     park_failed_threads()
+    if plan.clock == "virtual":
+        grid.pause()
     transceiver.start()
     end = transceiver.close
     try:

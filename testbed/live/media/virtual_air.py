@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from common.sides import SIDES, Side, other
 from testbed.errors import FadelabError
+from testbed.live import grid
 from testbed.live.media import Medium, Wiring
 from testbed.live.media.on_air import check_phy, make_radio
 from testbed.scenario.run_plan import AirPath, Plan, RadioPlan
@@ -56,6 +57,9 @@ class AirChannel:
 def _open(plan: Plan) -> Iterator[Mapping[Side, Wiring]]:
     from flowgraphs.air import Air
 
+    if plan.clock == "virtual":
+        # an air's clock begins with it
+        grid.pause()
     name = f"run-{os.getpid()}-{next(_numbers)}"
     with Air.create(name, seed=plan.seed) as air:
         channel = AirChannel(air, plan.radio)

@@ -1,6 +1,7 @@
 """Live runs in virtual time: the same files to the byte, whatever the machine does beside them."""
 
 import json
+import os
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -53,12 +54,24 @@ def twice(tmp_path: Path) -> Callable[..., Summary]:
 class TestInAMachine:
     pytestmark = needs_kernel
 
-    @pytest.mark.parametrize("tcp", ["bbr", "user:modern"])
-    def test_runs_of_one_seed_agree_to_the_byte_whether_or_not_modules_are_compiled_already(
-        self, twice: Callable[..., Summary], monkeypatch: pytest.MonkeyPatch, tcp: str
+    def test_runs_of_one_seed_agree_to_the_byte_whatever_else_is_installed(
+        self, twice: Callable[..., Summary], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        more = tmp_path / "more"
+        more.mkdir()
+        # modules that are there already, and objects for the collector of garbage to look at
+        (more / "sitecustomize.py").write_text("import concurrent.futures\nkept = [[] for _ in range(100_000)]\n")
+
+        def install() -> None:
+            monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(more), os.environ.get("PYTHONPATH", "")]))
+
+        assert twice(install, tcp="bbr", channel={"per": 0.05}, link={"scheme": "slacp"}).intact
+
+    def test_runs_with_our_tcp_agree_whether_or_not_modules_are_compiled_already(
+        self, twice: Callable[..., Summary], monkeypatch: pytest.MonkeyPatch
     ) -> None:
         without = partial(monkeypatch.setenv, "PYTHONPYCACHEPREFIX", "/run/no-caches")
-        assert twice(without, tcp=tcp, channel={"per": 0.05}, link={"scheme": "slacp"}).intact
+        assert twice(without, tcp="user:modern", channel={"per": 0.05}, link={"scheme": "slacp"}).intact
 
     def test_split_connections_agree_to_the_byte(self, twice: Callable[..., Summary]) -> None:
         summary = twice(link={"scheme": "split"})
