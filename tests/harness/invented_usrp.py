@@ -79,7 +79,7 @@ class Board:
             usrp_source=opened("rx"),
             usrp_sink=opened("tx"),
         )
-        monkeypatch.setattr("flowgraphs.frontend._uhd", lambda: uhd)
+        monkeypatch.setattr("flowgraphs.frontend.gr_uhd", lambda: uhd)
         return self
 
     def host_rates(self) -> Range:
