@@ -117,13 +117,18 @@ def dies_with_data(survivors: int) -> Lose:
 
 
 def answers_a_repeated_fin(way: Direction, reset: Segment, passed: Sequence[tuple[Direction, Segment]]) -> bool:
-    """Whether a reset is what RFC 9293 has for a FIN sent again to an end that has closed by then (section 3.10.7.1).
+    """Whether a reset is what RFC 9293 has for what a FIN sent again brings to an end that has closed by then.
 
-    The end that closes last is gone once its own FIN is acknowledged, also where its acknowledgement of the other's FIN
-    was late or lost.
+    The end that closes last is gone once its own FIN is acknowledged (section 3.10.7.1). Then come the other's FIN
+    again, where the acknowledgement of the first was late or lost, and a second acknowledgement of its own, where it
+    was sent twice.
     """
-    fins = [segment for other, segment in passed if other != way and segment.flags & FIN and segment.ack == reset.seq]
-    return any(first.seq == again.seq and first.flow == again.flow for first, again in pairwise(fins))
+    fins = [(other, segment) for other, segment in passed if segment.flags & FIN]
+    theirs = [segment for other, segment in fins if other != way and segment.ack == reset.seq]
+    if any(first.seq == again.seq and first.flow == again.flow for first, again in pairwise(theirs)):
+        return True
+    own = [segment for other, segment in fins if other == way and segment.flow == reset.flow]
+    return sum((segment.seq + segment.length + 1) % (1 << 32) == reset.seq for segment in own) > 1
 
 
 @by_tcp(("user:sack-ecn", "cubic-ecn"), ("cubic-ecn", "user:sack-ecn"), ("user:sack-ecn", "user:sack-ecn"))
