@@ -14,6 +14,7 @@ import os
 import shutil
 import struct
 import subprocess
+import sys
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -156,4 +157,8 @@ def _run(command: Sequence[str], cwd: Path | None = None) -> str:
 
 
 if __name__ == "__main__":
-    fetch()
+    try:
+        fetch()
+    except FadelabError as fault:
+        print(f"fadelab: {fault}", file=sys.stderr)
+        sys.exit(2)
