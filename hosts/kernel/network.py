@@ -12,7 +12,7 @@ Rules kept
 - Everything lives in namespaces made here; the machine's own links, routes and sysctls are never touched.
 - `close` removes all of it, also after `up` failed half-way; a second `close` does nothing.
 - The owner is on record (`hosts/kernel/ownership.py`) before the first namespace exists.
-- Packets on the wire are real segments: see `_configure_veth`.
+- Packets on the wire are real segments (`_configure_veth`), and stay in order (`hosts/kernel/packet_order.py`).
 
 Left out: opening the TAPs, which station processes do (`hosts/kernel/tap.py`), and settings of TCP
 (`hosts/kernel/profiles.py`).
@@ -30,6 +30,7 @@ from common.sides import HOSTS, Host, Station, peer_of
 from hosts.errors import HostError
 from hosts.kernel.namespaces import namespace_name, run_in
 from hosts.kernel.ownership import Registry
+from hosts.kernel.packet_order import keep_order
 from hosts.kernel.tap import RING_PACKETS, TUN_DEVICE, TUN_MISSING, create_persistent
 
 if TYPE_CHECKING:
@@ -230,6 +231,7 @@ class Network(Closing):
         sending TCP builds single segments, and a forwarded bundle is segmented at this device.
         """
         index = ip.link_lookup(ifname=name)[0]
+        keep_order(name)
         ip.link("set", index=index, mtu=self.mtu, gso_max_segs=1)
         ip.link("set", index=index, state="up")
         ip.addr("add", index=index, address=str(address.ip), prefixlen=address.network.prefixlen)
