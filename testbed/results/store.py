@@ -99,9 +99,10 @@ class RunFolder:
         self._manifest["machine"] = about
         self._write("manifest.json", self._manifest)
 
-    def note_kernel(self, release: str) -> None:
-        """Write the kernel of the run, where it is not this machine's."""
-        self._manifest["versions"]["kernel"] = release
+    def note_inside(self) -> None:
+        """Write the kernel and the form of the cores, of a process in the machine that makes the run."""
+        self._manifest["versions"]["kernel"] = platform.release()
+        self._manifest["cores"] = state()
         self._write("manifest.json", self._manifest)
 
     def began(self, epoch: datetime) -> None:

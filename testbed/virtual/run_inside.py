@@ -9,7 +9,6 @@ import base64
 import json
 import os
 import pickle
-import platform
 import sys
 from collections.abc import Callable
 from importlib import import_module
@@ -80,7 +79,7 @@ def main(path: str, values: str, *options: str) -> int:
     os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(1))
     plan = plan_of(json.loads(values))
     folder = RunFolder.opened(Path(path))
-    folder.note_kernel(platform.release())
+    folder.note_inside()
     try:
         sinks = [_Records(send)] if "--records" in options else []
         views = _Views(send) if "--views" in options else None
@@ -92,4 +91,7 @@ def main(path: str, values: str, *options: str) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main(*sys.argv[1:]))
+    status = main(*sys.argv[1:])
+    sys.stderr.flush()
+    # without the second that the interpreter takes to give its memory back, which is gone with the machine
+    os._exit(status)

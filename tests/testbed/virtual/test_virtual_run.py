@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from common.compiled import PURE
 from telemetry.views import PhyView
 from testbed.cli import app
 from testbed.errors import FadelabError
@@ -103,7 +104,10 @@ class TestInAMachine:
         assert {view.link for view in views.shown} == {"up", "down"}
         assert any(view.symbols and view.modulation == "qpsk" for view in views.shown)
 
-    def test_nothing_is_late_and_the_manifest_names_the_machine(self, tmp_path: Path) -> None:
+    def test_nothing_is_late_and_the_manifest_names_the_machine(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.delenv("FADELAB_PURE", raising=False)
         summary = virtual(tmp_path, seed=7)
         assert summary.events > 100
         assert summary.late_events == 0
@@ -113,6 +117,7 @@ class TestInAMachine:
         assert manifest["machine"]["kind"] == "user-mode-linux"
         assert manifest["machine"]["seed"] == 7
         assert manifest["versions"]["kernel"].endswith("-fadelab")
+        assert manifest["cores"] == PURE
 
     def test_fault_of_the_run_is_one_line(self, tmp_path: Path) -> None:
         with pytest.raises(FadelabError, match=r"^.*congestion control"):
