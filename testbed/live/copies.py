@@ -11,11 +11,12 @@ Rules kept
 
 import gc
 import os
-import runpy
 import sys
 import traceback
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from importlib.abc import InspectLoader
+from importlib.util import find_spec, module_from_spec
 from itertools import pairwise
 from pathlib import Path
 from typing import NoReturn
@@ -34,6 +35,12 @@ def entry(module: str, environment: Mapping[str, str], kept: Sequence[int]) -> C
     for stream in (sys.stdout, sys.stderr):
         # a copy would write it again
         stream.flush()
+    spec = find_spec(module)
+    assert spec is not None, module
+    assert isinstance(spec.loader, InspectLoader)
+    # here: what a copy has to compile, or has in a cache, would move its collections
+    code = spec.loader.get_code(module)
+    assert code is not None, module
     # the copy would touch, and so copy, every object that it collects
     gc.freeze()
 
@@ -45,11 +52,11 @@ def entry(module: str, environment: Mapping[str, str], kept: Sequence[int]) -> C
         _close_all_but({*_STANDARD, *kept})
         os.environ.clear()
         os.environ.update(environment)
-        # imported by this process, but not begun
-        sys.modules.pop(module, None)
+        main = sys.modules["__main__"] = module_from_spec(spec)
+        main.__name__ = "__main__"
         status = 1
         try:
-            runpy.run_module(module, run_name="__main__", alter_sys=True)
+            exec(code, vars(main))
             status = 0
         except SystemExit as end:
             status = end.code if isinstance(end.code, int) else int(end.code is not None)

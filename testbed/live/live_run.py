@@ -9,6 +9,7 @@ a run tells how many events were late.
 import itertools
 import os
 import time
+from collections.abc import Collection
 from contextlib import ExitStack
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -145,6 +146,12 @@ class _LiveRun:
                 network.add_paths(next(sender_of(work) for work in plan.workloads if isinstance(work, Mptcp)))
             for link in links:
                 link.configure(network.namespaces)
+            ends = {child.name for child in group.children if not any(link.has(child) for link in links)}
+            stations = {child.name for child in group.children} - ends
+            self._await_ready(group, stations)
+            if plan.clock == "virtual":
+                # and hosts when stations are waiting for their packets: how long either takes to begin does not matter
+                grid.pause()
             self._configure_hosts(network)
             if proxy is not None and plan.split is not None:
                 profile_name = plan.split.profile
@@ -156,17 +163,20 @@ class _LiveRun:
                     wireless=None if profile_name in PROFILES else profile_name,
                 )
                 proxy.send(config)
-            names = {child.name for child in group.children}
-            if not group.receive_until(
-                self._handle_message, lambda: self._ready == names, timeout_s=_READY_S, tick=self._tick
-            ):
-                missing = ", ".join(sorted(names - self._ready))
-                raise ChildError(f"not ready after {_READY_S:.0f} s: {missing}")
+            self._await_ready(group, ends)
             duration_s = self._go(group)
             self._finish(group)
         summary = self._summarize(duration_s)
         self._folder.finish(summary)
         return replace(summary, run=self._folder.name, folder=str(self._folder.path))
+
+    def _await_ready(self, group: ChildGroup, names: Collection[str]) -> None:
+        """Wait until these children are ready. Raises ChildError."""
+        if not group.receive_until(
+            self._handle_message, lambda: self._ready.issuperset(names), timeout_s=_READY_S, tick=self._tick
+        ):
+            missing = ", ".join(sorted(set(names) - self._ready))
+            raise ChildError(f"not ready after {_READY_S:.0f} s: {missing}")
 
     def _configure_hosts(self, network: Network) -> None:
         for host, peer in zip(HOSTS, reversed(HOSTS), strict=True):

@@ -20,8 +20,16 @@ from testbed.virtual.messages import Began, Failed, Message
 
 #: of the interpreter
 ARGUMENTS = ("-P", "-m", "testbed.virtual.run_inside")
-#: what the processes of the run need, which are copies of this one
-_OF_COPIES = ("hosts.agent_process", "testbed.live.station_process", "pyarrow.parquet")
+#: what the processes of the run need, which are copies of this one. A copy that imports while the run is on, or not
+#: because another package has done so already, would have other times.
+_OF_COPIES = (
+    "hosts.agent_process",
+    "testbed.live.station_process",
+    "channel.trace",
+    "concurrent.futures.thread",
+    "pyarrow.parquet",
+    "pyroute2",
+)
 
 
 class _Records:

@@ -55,8 +55,9 @@ def twice(tmp_path: Path) -> Callable[..., Summary]:
 class TestInAMachine:
     pytestmark = needs_kernel
 
+    @pytest.mark.parametrize("tcp", ["bbr", "user:modern"])
     def test_runs_of_one_seed_agree_to_the_byte_whatever_else_is_installed(
-        self, twice: Callable[..., Summary], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+        self, twice: Callable[..., Summary], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, tcp: str
     ) -> None:
         more = tmp_path / "more"
         more.mkdir()
@@ -66,7 +67,7 @@ class TestInAMachine:
         def install() -> None:
             monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(more), os.environ.get("PYTHONPATH", "")]))
 
-        assert twice(install, tcp="bbr", channel={"per": 0.05}, link={"scheme": "slacp"}).intact
+        assert twice(install, tcp=tcp, channel={"per": 0.05}, link={"scheme": "slacp"}).intact
 
     def test_runs_with_our_tcp_agree_whether_or_not_modules_are_compiled_already(
         self, twice: Callable[..., Summary], monkeypatch: pytest.MonkeyPatch
