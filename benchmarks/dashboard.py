@@ -54,6 +54,11 @@ _WATCH_CLICKS = """() => {
 }"""
 
 
+def watch_clicks(page: Page) -> None:
+    """Let a page note when clicks are answered, for `click_ms`."""
+    page.evaluate(_WATCH_CLICKS)
+
+
 def click_ms(page: Page, button: str) -> float:
     """How long a click with the mouse takes until its effect is drawn."""
     box = page.locator(f"#{button}").bounding_box()
@@ -149,7 +154,7 @@ def main() -> None:
             shown(dashboard) as page,
         ):
             settle(page)
-            page.evaluate(_WATCH_CLICKS)
+            watch_clicks(page)
             pid = dashboard.process.pid
             run = wait_for(dashboard.live)["name"]
             before = {one: spent_s(one) for one in (*family(pid), *family(os.getpid()))}

@@ -26,7 +26,8 @@ _END_S = 60.0
 _LOOK_S = 0.2
 #: ratios of two rates within which they are alike
 _ALIKE = 1.1
-_LATE = " This machine was late, so these figures are not the channel's alone."
+#: what is added to the sentence of a step whose runs were late
+LATE = " This machine was late, so these figures are not the channel's alone."
 _NO_SCHEME = "link.scheme=none"
 
 Phase = Literal["story", "running", "result", "failed"]
@@ -315,7 +316,7 @@ class Tour:
             return
         with self._changed:
             self._before[step.name] = figures
-        self._tell("result", said if all(each.on_time for each in figures) else said + _LATE)
+        self._tell("result", said if all(each.on_time for each in figures) else said + LATE)
 
     def _left_within(self, seconds: Callable[[], float | None]) -> bool:
         """Wait so long, for ever for None, which may change meanwhile; return whether somebody moved on or ended it."""
