@@ -24,9 +24,11 @@ from testbed.scenario.tcp import KINDS
 def load(path: Path, settings: Iterable[str] = (), **overrides: Any) -> Scenario:
     """Return the scenario in `path`, changed by `overrides` (None: not given) and then by `key=value` settings.
 
-    Raises ScenarioError with one line: the file, the key, and the remedy. A setting must not contradict an override.
+    Raises ScenarioError with one line: the file and the settings, the key, and the remedy. A setting must not contradict
+    an override.
     """
     raw = read_mapping(path, "scenario")
+    settings = list(settings)
     given = {key: value for key, value in overrides.items() if value is not None}
     raw.update(given)
     for setting in settings:
@@ -36,7 +38,8 @@ def load(path: Path, settings: Iterable[str] = (), **overrides: Any) -> Scenario
         now = raw[key].get("profile", value) if isinstance(raw[key], dict) else raw[key]
         if now != value:
             raise ScenarioError(f"{key}: is given twice, {value} by its option and {now} by a setting: leave one out")
-    return validate(raw, str(path), base=path.parent)
+    changed = "".join(f" --set {setting}" for setting in settings)
+    return validate(raw, f"{path} with{changed}" if changed else str(path), base=path.parent)
 
 
 def read_mapping(path: Path, kind: str) -> dict[str, Any]:
