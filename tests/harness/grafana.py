@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from dashboard.grafana_boards.boards import files
+from dashboard.grafana_boards.boards import OF_RUN, files
 from telemetry.influx import Influx, InfluxServer, InfluxSink
 from telemetry.records import Record, RunRecord
 from tests.harness.records import recorded
@@ -19,6 +19,8 @@ from tests.harness.records import recorded
 BOARDS: dict[str, dict[str, Any]] = {
     Path(name).stem: json.loads(text) for name, text in files().items() if name.endswith(".json")
 }
+#: the boards of one run
+OF_RUN_BOARDS = [uid.removeprefix("fadelab-") for uid in OF_RUN]
 
 MS = 1_000_000
 SECOND = 1_000_000_000
@@ -85,6 +87,15 @@ class Filled:
 
 def asking(board: dict[str, Any]) -> list[dict[str, Any]]:
     return [panel for panel in board["panels"] if panel["type"] != "row"]
+
+
+def panel_of(board: str, title: str) -> dict[str, Any]:
+    [panel] = [panel for panel in asking(BOARDS[board]) if panel["title"] == title]
+    return panel
+
+
+#: panels of two runs that begin at zero
+FROM_ZERO = [panel for panel in asking(BOARDS["compare"]) if panel["type"] == "xychart"]
 
 
 def targets(board: dict[str, Any]) -> Iterator[dict[str, Any]]:
