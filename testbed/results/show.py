@@ -183,24 +183,24 @@ def programs(summaries: Sequence[Summary]) -> Table | None:
     """Return what programs of others tell, beside what the link has measured; None without programs."""
     caption = "link: frames sent in the flow's direction, over the whole run, and the share that the air has lost"
     rows = grid("what programs tell, and the link", "flow", caption=caption, padding=(0, 1))
-    for heading in ("goodput", "time", "retransmitted", "round trip", "lost", "link", "PER"):
+    found = [(s, flow, flow.told) for s in summaries for flow in s.flows if flow.told is not None]
+    columns = {
+        "goodput": [rate(flow.goodput_bps) for _, flow, _ in found],
+        "time": [f"{told.duration_s:.1f} s" for _, _, told in found],
+        "retransmitted": [_told(told.retransmissions) for _, _, told in found],
+        "round trip": ["" if told.delay_ms is None else f"{told.delay_ms:.0f} ms" for _, _, told in found],
+        "lost": [_told(told.lost) for _, _, told in found],
+        "link": [rate(s.link[flow.direction].throughput_bps) for s, flow, _ in found],
+        "PER": [f"{100 * s.link[flow.direction].per:.1f} %" for s, flow, _ in found],
+    }
+    # what no program tells has no column
+    known = {heading: cells for heading, cells in columns.items() if any(cells)}
+    for heading in known:
         rows.add_column(heading, justify="right", no_wrap=True)
-    for s in summaries:
-        for flow in s.flows:
-            if flow.told is None:
-                continue
-            told, link = flow.told, s.link[flow.direction]
-            rows.add_row(
-                f"{flow.flow} seed {s.seed}" if len(summaries) > 1 else flow.flow,
-                rate(flow.goodput_bps),
-                f"{told.duration_s:.1f} s",
-                _told(told.retransmissions),
-                "" if told.delay_ms is None else f"{told.delay_ms:.0f} ms",
-                _told(told.lost),
-                rate(link.throughput_bps),
-                f"{100 * link.per:.1f} %",
-            )
-    return rows if rows.row_count else None
+    for index, (s, flow, _) in enumerate(found):
+        label = f"{flow.flow} seed {s.seed}" if len(summaries) > 1 else flow.flow
+        rows.add_row(label, *(cells[index] for cells in known.values()))
+    return rows if found else None
 
 
 def _told(count: int | None) -> str:

@@ -24,8 +24,8 @@ from testbed.scenario.tcp import KINDS
 def load(path: Path, settings: Iterable[str] = (), **overrides: Any) -> Scenario:
     """Return the scenario in `path`, changed by `overrides` (None: not given) and then by `key=value` settings.
 
-    Raises ScenarioError with one line: the file and the settings, the key, and the remedy. A setting must not contradict
-    an override.
+    Raises ScenarioError with one line: the file and the settings, the key, and the remedy. A setting must not
+    contradict an override.
     """
     raw = read_mapping(path, "scenario")
     settings = list(settings)

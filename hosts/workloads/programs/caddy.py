@@ -13,6 +13,8 @@ from hosts.engine.programs import Command
 from hosts.engine.results import Told
 from hosts.workloads.programs import Place, Program
 
+#: of the server
+WORDS = ("caddy", "run", "--config", "caddy.json")
 #: words: address, port, number of octets, and the seed of their generator
 _CLIENT = """\
 import asyncio, json, random, ssl, sys, time
@@ -66,17 +68,21 @@ asyncio.run(main(*sys.argv[1:]))
 
 def _server(place: Place) -> Command:
     assert place.bytes is not None, "the workload demands it"
+    tls = {
+        "certificates": {"automate": [place.address]},
+        "automation": {"policies": [{"issuers": [{"module": "internal"}]}]},
+    }
     return Command(
-        words=("caddy", "run", "--config", "caddy.json"),
-        files=(
-            ("caddy.json", json.dumps(_configuration(place)).encode()),
-            ("file", Random(str(place.seed)).randbytes(place.bytes)),
-        ),
+        words=WORDS,
+        files=(("caddy.json", configuration(place, tls)), ("file", Random(str(place.seed)).randbytes(place.bytes))),
     )
 
 
-def _configuration(place: Place) -> dict[str, Any]:
-    """HTTP/3 alone, and nothing written outside of the program's folder."""
+def configuration(place: Place, tls: dict[str, Any]) -> bytes:
+    """Return what caddy reads: it serves its folder over HTTP/3 alone, and writes nothing outside of it.
+
+    `tls` has its certificates, as caddy's app "tls" takes them.
+    """
     server = {
         "listen": [f":{place.port}"],
         "protocols": ["h3"],
@@ -85,18 +91,16 @@ def _configuration(place: Place) -> dict[str, Any]:
         "tls_connection_policies": [{"default_sni": place.address}],
         "automatic_https": {"disable": True},
     }
-    return {
+    values = {
         "admin": {"disabled": True, "config": {"persist": False}},
         "storage": {"module": "file_system", "root": "data"},
         "apps": {
             "http": {"servers": {"files": server}},
             "pki": {"certificate_authorities": {"local": {"install_trust": False}}},
-            "tls": {
-                "certificates": {"automate": [place.address]},
-                "automation": {"policies": [{"issuers": [{"module": "internal"}]}]},
-            },
+            "tls": tls,
         },
     }
+    return json.dumps(values).encode()
 
 
 def _client(place: Place) -> Command:

@@ -1,5 +1,6 @@
 """Programs of others: what starts, ends, fails and hangs, with shells as programs."""
 
+import base64
 import os
 import resource
 import shutil
@@ -8,12 +9,16 @@ import subprocess
 import sys
 import tempfile
 import time
+import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from hashlib import sha256
 from pathlib import Path
 from random import Random
 
 import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat, load_pem_private_key
 
 from hosts.engine.programs import Command, ProgramEnd, Task
 from hosts.engine.results import Told
@@ -23,6 +28,7 @@ from hosts.kernel.programs import KEPT_BYTES, KernelPrograms
 from hosts.loop import Loop
 from hosts.workloads.programs import Place
 from hosts.workloads.programs.caddy import PROGRAM as CADDY
+from hosts.workloads.programs.chromium import PROGRAM as CHROMIUM
 from hosts.workloads.programs.curl import PROGRAM as CURL
 from hosts.workloads.programs.iperf3 import PROGRAM as IPERF3
 from hosts.workloads.programs.irtt import PROGRAM as IRTT
@@ -357,3 +363,31 @@ def test_caddy_serves_what_its_client_expects() -> None:
     compile(client, "client", "exec")
     assert dict(CADDY.server(place).files)["file"] == Random(seed).randbytes(int(count))
     assert CADDY.parse('{"bytes": 500, "s": 2.5, "connect_s": 0.05}') == Told(bytes=500, duration_s=2.5, delay_ms=50.0)
+
+
+def test_chromium_is_told_what_its_server_has() -> None:
+    place = Place(address="10.0.1.1", port=6001, host="h1", namespace="", duration_s=10, bytes=1000, seed=7)
+    files = dict(CHROMIUM.server(place).files)
+    assert (len(files["script.js"]), files["script.js"].count(b'"')) == (1000, 2)
+    words = CHROMIUM.client(place).words
+    # the page sums what stands between the quotation marks, as RFC 1950 does
+    _, received, _ = files["script.js"].split(b'"')
+    assert words[-1] == f"https://10.0.1.1:6001/#{zlib.adler32(received)}"
+    key = x509.load_pem_x509_certificate(files["certificate.pem"]).public_key()
+    assert load_pem_private_key(files["key.pem"], None).public_key() == key
+    octets = key.public_bytes(Encoding.DER, PublicFormat.SubjectPublicKeyInfo)
+    fingerprint = base64.b64encode(sha256(octets).digest()).decode()
+    assert f"--ignore-certificate-errors-spki-list={fingerprint}" in words
+
+
+def page(intact: str, protocols: str) -> str:
+    told = f'{{"bytes":500,"intact":{intact},"protocols":{protocols},"ms":2500.5,"connect_ms":50.5}}'
+    return f"<html><body>\n<pre>{told}</pre>\n<script></script></body></html>"
+
+
+def test_a_page_of_chromiums_is_believed_only_intact_and_over_http_3() -> None:
+    found = CHROMIUM.parse(page("true", '["h3","h3"]'))
+    assert found == Told(bytes=500, duration_s=2.5005, delay_ms=50.5)
+    for output in (page("false", '["h3","h3"]'), page("true", '["h3","http/1.1"]'), "<html><pre></pre></html>", ""):
+        with pytest.raises(ValueError, match="Chromium"):
+            CHROMIUM.parse(output)
