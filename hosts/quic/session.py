@@ -13,7 +13,7 @@ Rules kept
 
 from abc import ABC, abstractmethod
 from math import ceil
-from typing import Final
+from typing import Final, NamedTuple
 
 from aioquic.quic.configuration import QuicConfiguration
 from aioquic.quic.connection import QuicConnection, QuicConnectionState
@@ -44,6 +44,13 @@ class User(ABC):
         """All events have been told: write more, where there is room."""
 
 
+class First(NamedTuple):
+    """How a client began: the destination of its first packet, and of that which answered a Retry."""
+
+    original: bytes
+    retried: bytes | None = None
+
+
 class Session:
     """A connection that the peer at an address has, or gets by `connect`.
 
@@ -57,13 +64,15 @@ class Session:
         configuration: QuicConfiguration,
         entropy: Entropy,
         user: User,
-        original_destination: bytes | None = None,
+        first: First | None = None,
     ) -> None:
         self._clock, self._port, self._entropy = clock, port, entropy
         self.user = user
         with entropy:
             self._quic = QuicConnection(
-                configuration=configuration, original_destination_connection_id=original_destination
+                configuration=configuration,
+                original_destination_connection_id=None if first is None else first.original,
+                retry_source_connection_id=None if first is None else first.retried,
             )
         control = self._quic._loss._cc
         assert isinstance(control, Counting), "the transport's configurations name no other"

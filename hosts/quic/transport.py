@@ -7,11 +7,13 @@ Rules kept
 - Only QUIC version 1 is spoken, so that no version is negotiated. Nothing is resumed: each connection has a full
   handshake, and no tickets are sent.
 - Both ends use the workload's port, so that probes and captures can name flows.
-- A port holds `_MOST_WAITING` connections without a complete handshake at most: the oldest makes room. A packet that
-  cannot be decrypted begins none.
-- Random numbers follow from the run's seed, the flow, the number of its connection and the end.
+- A port holds `_MOST_WAITING` connections without a complete handshake at most. Whoever comes then proves its address
+  by a Retry (RFC 9000 section 8.1.2); there is room for as many such connections, and the oldest makes room for more.
+  A packet that cannot be decrypted begins none.
+- Random numbers follow from the run's seed, the flow, the number of its connection and the end. The octets of Retry
+  tokens do not, and their length is fixed.
 
-Left out: connections that change their address, 0-RTT, retry, datagram frames, ECN.
+Left out: connections that change their address, 0-RTT, datagram frames, ECN.
 """
 
 import ssl
@@ -21,9 +23,11 @@ from random import Random
 from typing import Final, TextIO
 from urllib.parse import quote
 
+from aioquic.buffer import Buffer  # type: ignore[attr-defined] # it is there for others
 from aioquic.quic.configuration import QuicConfiguration
 from aioquic.quic.events import HandshakeCompleted, QuicEvent
-from aioquic.quic.packet import QuicProtocolVersion
+from aioquic.quic.packet import QuicHeader, QuicProtocolVersion, encode_quic_retry, pull_quic_header
+from aioquic.quic.retry import QuicRetryTokenHandler
 from typing_extensions import override
 
 from hosts.engine.context import Context
@@ -37,7 +41,7 @@ from hosts.quic.counting import counting
 from hosts.quic.ends import QuicReceiver, QuicSender
 from hosts.quic.entropy import Entropy
 from hosts.quic.qlog import Qlog
-from hosts.quic.session import Session, User
+from hosts.quic.session import First, Session, User
 from hosts.workloads.quic import LEAST_PAYLOAD_BYTES, Quic
 from telemetry.records import TcpRecord
 
@@ -48,7 +52,7 @@ _WINDOW_BYTES: Final = 16_777_216
 #: an idle connection lives on, as TCP's does
 _IDLE_S: Final = 3600.0
 #: connections of a port whose handshake is not complete: anybody can begin one
-_MOST_WAITING: Final = 64
+_MOST_WAITING: Final = 32
 #: of a first Initial packet of version 1 (RFC 9000 section 17.2.2): form, fixed bit and type
 _INITIAL: Final = 0b1100_0000
 _INITIAL_MASK: Final = 0b1111_0000
@@ -86,12 +90,12 @@ class QuicTransport(Transport):
     def accept(self, port: int, accepted: Callable[[Receive], ReceivingEnd]) -> None:
         work = self._works[port]
 
-        def begin(peer: Address, destination: bytes, number: int, user: User) -> Session:
+        def begin(peer: Address, first: First, number: int, user: User) -> Session:
             configuration = self._configuration(work, work.ports()[port], peer, is_client=False)
             entropy = self._entropy(work.ports()[port], number, "server")
-            return Session(self._context.clock, self._open[port], configuration, entropy, user, destination)
+            return Session(self._context.clock, self._open[port], configuration, entropy, user, first)
 
-        server = _Server(self._context, work, begin, accepted)
+        server = _Server(self._context, work, self._open[port], begin, accepted)
         self._open[port].start(server.take)
 
     @override
@@ -203,14 +207,18 @@ class _Server:
         self,
         context: Context,
         work: Quic,
-        begin: Callable[[Address, bytes, int, User], Session],
+        port: UdpPort,
+        begin: Callable[[Address, First, int, User], Session],
         accepted: Callable[[Receive], ReceivingEnd],
     ) -> None:
-        self._context, self._work, self._begin, self._accepted = context, work, begin, accepted
-        #: by the ID that a client chose for its first packet
+        self._context, self._work, self._port, self._begin, self._accepted = context, work, port, begin, accepted
+        #: by the destination of the packet that began them
         self._sessions: dict[bytes, Session] = {}
-        #: those of them without a complete handshake, the oldest first
+        #: those of them without a complete handshake, the oldest first: whose address is not proven, and is
         self._waiting: dict[bytes, Session] = {}
+        self._proven: dict[bytes, Session] = {}
+        self._retry = QuicRetryTokenHandler()
+        self._rng = Random(f"{context.seed}/quic/retry")
         #: connections so far
         self._count = 0
         #: the one that took the last datagram, which mostly takes the next as well
@@ -239,23 +247,67 @@ class _Server:
             return None
         # the session of a first packet that comes twice stays the same, also when it is over
         if destination not in self._sessions:
-            if len(self._waiting) == _MOST_WAITING:
-                self._forget(next(iter(self._waiting)))
-            waiting = _Waiting(partial(self._accept, destination))
-            session = self._begin(source, destination, self._count, waiting)
-            self._sessions[destination] = self._waiting[destination] = session
-            self._count += 1
-        return self._sessions[destination]
+            self._welcome(payload, source)
+        return self._sessions.get(destination)
+
+    def _welcome(self, payload: bytes, source: Address) -> None:
+        """Begin a connection, or ask for a proof of its address. Who brings a wrong one gets no answer."""
+        try:
+            header = pull_quic_header(Buffer(data=payload), host_cid_length=_ID_BYTES)
+            first = self._first(header, source)
+        except ValueError:
+            return
+        waiting = self._waiting if first.retried is None else self._proven
+        if len(waiting) == _MOST_WAITING:
+            if first.retried is None:
+                self._ask(header, source)
+                return
+            self._forget(next(iter(waiting)))
+        destination = header.destination_cid
+        session = self._begin(source, first, self._count, _Waiting(partial(self._accept, destination)))
+        self._sessions[destination] = waiting[destination] = session
+        self._count += 1
+
+    def _first(self, header: QuicHeader, source: Address) -> First:
+        """Return how a connection began. Raises ValueError: a token that is not of ours, or of another address."""
+        destination = header.destination_cid
+        if not header.token:
+            return First(destination)
+        original = self._retry.validate_token(
+            address=source, destination_cid=destination, token=header.token, now=self._context.clock.now / 1e9
+        )
+        return First(original, retried=destination)
+
+    def _ask(self, header: QuicHeader, source: Address) -> None:
+        """Send a Retry, which is a tenth as long as the packet that it answers."""
+        identity = self._rng.randbytes(_ID_BYTES)
+        token = self._retry.create_token(
+            address=source,
+            original_destination_connection_id=header.destination_cid,
+            retry_source_connection_id=identity,
+            now=self._context.clock.now / 1e9,
+        )
+        answer = encode_quic_retry(
+            version=QuicProtocolVersion.VERSION_1,
+            source_cid=identity,
+            destination_cid=header.source_cid,
+            original_destination_cid=header.destination_cid,
+            retry_token=token,
+        )
+        self._port.send(answer, source)
 
     def _forget(self, destination: bytes) -> None:
-        self._waiting.pop(destination)
-        session = self._sessions.pop(destination)
+        session = self._leave_waiting(destination)
+        del self._sessions[destination]
         session.leave()
         if self._last is session:
             self._last = None
 
+    def _leave_waiting(self, destination: bytes) -> Session:
+        return (self._waiting if destination in self._waiting else self._proven).pop(destination)
+
     def _accept(self, destination: bytes) -> None:
-        session = self._waiting.pop(destination)
+        session = self._leave_waiting(destination)
         self._accepted(partial(QuicReceiver, self._context, session, self._work))
 
 

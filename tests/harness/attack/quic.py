@@ -39,9 +39,8 @@ NBYTES, STREAMS = 50_000, 2
 DELAY_NS = 20 * MS
 #: share of the valid datagrams that the path loses
 LOSS = 0.05
-#: hostile datagrams in a step of the flow, before its handshake is complete and after, and a step's length: more than
-#: 64 new connections in a round trip would take the place of a handshake, which only a Retry could prevent
-PER_STEP, STEP_NS = (10, 100), 10 * MS
+#: hostile datagrams in a step of the flow, and its length
+PER_STEP, STEP_NS = 100, 10 * MS
 #: a flow of 50 kB takes less: a handshake, a slow start and some probe timeouts
 LONGEST_NS = 120 * SECOND
 #: octets that both ends may hold: 64 half-open connections, and one whole one
@@ -157,7 +156,7 @@ class QuicDoor(Door):
     @override
     def shoot(self, rng: Random) -> None:
         flow = self._flow
-        if self._shots % PER_STEP[flow.accepted > 0] == 0:
+        if self._shots % PER_STEP == 0:
             flow.clock.run(flow.clock.now + STEP_NS)
             if flow.sent is not None:
                 self._look()
