@@ -11,7 +11,9 @@ Left out: TAPs, which one process reads and writes, and which have one queue.
 """
 
 import ctypes
+import errno
 import os
+from pathlib import Path
 
 from hosts.errors import HostError
 
@@ -33,16 +35,14 @@ def keep_order(interface: str) -> None:
     try:
         sysfs = _sysfs_here()
         try:
-            path = f"class/net/{interface}/queues/rx-0/rps_cpus"
-            queue = os.open(path, os.O_WRONLY | os.O_CLOEXEC, dir_fd=sysfs)
-            try:
-                os.write(queue, _mask(processors).encode())
-            finally:
-                os.close(queue)
+            Path(f"/proc/self/fd/{sysfs}/class/net/{interface}/queues/rx-0/rps_cpus").write_text(_mask(processors))
         finally:
             os.close(sysfs)
     except OSError as error:
-        raise HostError(f"cannot keep packets of {interface} in order (RPS): {error.strerror}") from None
+        remedy = "; a container needs --privileged for it" if error.errno == errno.EPERM else ""
+        raise HostError(
+            f"cannot keep packets of {interface} in order by receive packet steering: sysfs: {error.strerror}{remedy}"
+        ) from None
 
 
 def _mask(processors: set[int]) -> str:
