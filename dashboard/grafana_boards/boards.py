@@ -222,7 +222,7 @@ def _compare() -> list[Row]:
     ]
     hint = "A click on the run's name leads to its boards, at its time."
     tables = [
-        table_of_runs(f"Run {letter}", hint, asked, OF_RUN, height=4, width=12)
+        table_of_runs(f"Run {letter}", hint, asked, OF_RUN, height=4)
         for letter, asked in influxql.compared_runs().items()
     ]
     return [

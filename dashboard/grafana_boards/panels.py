@@ -36,7 +36,7 @@ _UNITS: Mapping[str, tuple[str, float, int]] = {
     "Hz": ("suffix:Hz", 1.0, 0),
     "%": ("suffix:%", 1.0, 2),
     "1/s": ("suffix:/s", 1.0, 1),
-    "per packet": ("suffix: per packet", 1.0, 2),
+    "per packet": ("suffix:per packet", 1.0, 2),
     "timeouts": ("suffix:timeouts", 1.0, 0),
 }
 
@@ -318,10 +318,12 @@ def from_zero(title: str, description: str, unit: str, asked: Mapping[str, str])
         target(ref, text, "") | {"resultFormat": "table"} for ref, text in zip(_REFS, asked.values(), strict=False)
     ]
     line = {"show": "lines", "lineWidth": 1, "lineStyle": {"fill": "solid"}, "pointSize": {"fixed": 3}}
+    # else Grafana makes one of what the columns' names have in common
+    line["axisLabel"] = title.partition(" from zero")[0]
     overrides = [
         *(_override("byName", ALIGNED.format(letter), color=_fixed(_RUNS[letter])) for letter in asked),
         *(
-            _override("byName", ALIGNED_S.format(letter), unit="suffix: s", **{"custom.axisLabel": _FROM_ZERO})
+            _override("byName", ALIGNED_S.format(letter), unit="suffix:s", **{"custom.axisLabel": _FROM_ZERO})
             for letter in asked
         ),
     ]
@@ -347,9 +349,7 @@ def _point(letter: str) -> dict[str, str]:
     return {"fixed": _RUNS[letter]}
 
 
-def table_of_runs(
-    title: str, description: str, asked: str, boards: Mapping[str, str], *, height: int, width: int = 24
-) -> Panel:
+def table_of_runs(title: str, description: str, asked: str, boards: Mapping[str, str], *, height: int) -> Panel:
     """Runs; each one's name leads to its boards (titles by uid) at its own time."""
     links = [
         {
@@ -360,9 +360,9 @@ def table_of_runs(
     ]
     overrides = [
         _override("byRegexp", "/^[Tt]ime$/", displayName="began", **{"custom.width": 180}),
-        _override("byName", "run", links=links),
+        _override("byName", "run", links=links, **{"custom.width": 380}),
         _override("byName", "goodput", unit=_unit("bit/s")[0], decimals=2),
-        _override("byName", "duration", unit="suffix: s", decimals=1),
+        _override("byName", "duration", unit="suffix:s", decimals=1),
         _override("byName", "seed", decimals=0),
         _override("byRegexp", "/^(begins|ends)$/", **{"custom.hidden": True}),
     ]
@@ -372,7 +372,7 @@ def table_of_runs(
         "noValue": "not over yet",
     }
     asking = target("A", asked, "") | {"resultFormat": "table"}
-    panel = _panel("table", title, description, [asking], defaults, overrides, width=width, height=height)
+    panel = _panel("table", title, description, [asking], defaults, overrides, width=24, height=height)
     panel["options"] = {"showHeader": True, "sortBy": [{"displayName": "began", "desc": True}]}
     return panel
 
