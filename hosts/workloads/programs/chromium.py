@@ -10,9 +10,6 @@ import base64
 import json
 import re
 import zlib
-from datetime import UTC, datetime
-from hashlib import sha256
-from ipaddress import ip_address
 from random import Random
 from typing import TYPE_CHECKING
 
@@ -22,10 +19,8 @@ from hosts.workloads.programs import Place, Program
 from hosts.workloads.programs.caddy import WORDS, configuration
 
 if TYPE_CHECKING:
-    from cryptography.hazmat.primitives.asymmetric.ec import EllipticCurvePrivateKey
+    from hosts.quic.certificate import WebCertificate
 
-#: the order of the group of P-256 (FIPS 186-5)
-_ORDER = 0xFFFFFFFF00000000FFFFFFFFFFFFFFFFBCE6FAADA7179E84F3B9CAC2FC632551
 #: the script's octets before and behind those that are drawn
 _BEFORE, _BEHIND = b'received="', b'"'
 #: the page says what it has got, and whether it has the sum that the address ends with: Adler-32 (RFC 1950)
@@ -57,7 +52,7 @@ _FLAGS = (
 
 
 def _server(place: Place) -> Command:
-    certificate, key = _certificate(place)
+    certificate, key, _ = _certificate(place)
     tls = {"certificates": {"load_files": [{"certificate": "certificate.pem", "key": "key.pem"}]}}
     return Command(
         words=WORDS,
@@ -73,7 +68,10 @@ def _server(place: Place) -> Command:
 
 def _client(place: Place) -> Command:
     where = f"{place.address}:{place.port}"
-    trust = (f"--origin-to-force-quic-on={where}", f"--ignore-certificate-errors-spki-list={_fingerprint(place)}")
+    trust = (
+        f"--origin-to-force-quic-on={where}",
+        f"--ignore-certificate-errors-spki-list={_certificate(place).fingerprint}",
+    )
     url = f"https://{where}/#{zlib.adler32(_text(place))}"
     return Command(words=("chromium", *_FLAGS, *trust, "--dump-dom", url))
 
@@ -96,38 +94,11 @@ def _text(place: Place) -> bytes:
     return base64.b64encode(Random(str(place.seed)).randbytes(count))[:count]
 
 
-def _key(place: Place) -> "EllipticCurvePrivateKey":
-    from cryptography.hazmat.primitives.asymmetric.ec import SECP256R1, derive_private_key
+def _certificate(place: Place) -> "WebCertificate":
+    # cryptography is slow to import, and this file is read for the list of programs
+    from hosts.quic.certificate import make_web_certificate
 
-    return derive_private_key(Random(f"{place.seed}/key").randrange(1, _ORDER), SECP256R1())
-
-
-def _certificate(place: Place) -> tuple[bytes, bytes]:
-    """Return a certificate that the server signs itself, and its key, as PEM. Chromium takes no Ed25519."""
-    from cryptography import x509
-    from cryptography.hazmat.primitives.hashes import SHA256
-    from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
-
-    key = _key(place)
-    name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "fadelab")])
-    builder = x509.CertificateBuilder(
-        issuer_name=name,
-        subject_name=name,
-        public_key=key.public_key(),
-        serial_number=1,
-        not_valid_before=datetime(2000, 1, 1, tzinfo=UTC),
-        not_valid_after=datetime(9999, 12, 31, tzinfo=UTC),
-    ).add_extension(x509.SubjectAlternativeName([x509.IPAddress(ip_address(place.address))]), critical=False)
-    secret = key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
-    return builder.sign(key, SHA256()).public_bytes(Encoding.PEM), secret
-
-
-def _fingerprint(place: Place) -> str:
-    """Return the SHA-256 of the server's public key (SubjectPublicKeyInfo), in base64."""
-    from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
-
-    octets = _key(place).public_key().public_bytes(Encoding.DER, PublicFormat.SubjectPublicKeyInfo)
-    return base64.b64encode(sha256(octets).digest()).decode()
+    return make_web_certificate(Random(f"{place.seed}/key"), place.address)
 
 
 PROGRAM = Program(
