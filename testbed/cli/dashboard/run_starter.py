@@ -60,6 +60,7 @@ class LiveRuns:
         self._outcomes: list[Outcome] = [Outcome(None, "it has not ended")] * len(scenarios)
         #: where the runs wait for each other
         self.meeting = threading.Barrier(len(scenarios))
+        self._begun = threading.Event()
         self._threads = [
             threading.Thread(target=run, args=(self, scenario, place), name=f"run {scenario.link.scheme}")
             for place, scenario in enumerate(scenarios)
@@ -69,6 +70,7 @@ class LiveRuns:
         """Start the threads."""
         for thread in self._threads:
             thread.start()
+        self._begun.set()
 
     def steered_by(self, steering: Steering) -> None:
         """Keep the controls of a run that has begun."""
@@ -84,6 +86,9 @@ class LiveRuns:
     def wait(self, seconds: float) -> bool:
         """Wait so long at most; return whether all have ended."""
         give_up_at = time.monotonic() + seconds
+        # a thread that has not started cannot be waited for
+        if not self._begun.wait(seconds):
+            return False
         for thread in self._threads:
             thread.join(max(0.0, give_up_at - time.monotonic()))
         return not any(thread.is_alive() for thread in self._threads)

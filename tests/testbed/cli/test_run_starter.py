@@ -233,3 +233,14 @@ def test_corrupt_run_is_complained_about(
     [line] = complaints
     assert started.outcomes() == (Outcome(None, line),)
     assert "scenario sample, flow bulk: what arrived is not what was sent" in line
+
+
+def test_runs_that_have_not_begun_have_not_ended() -> None:
+    """A page asks between the two, since a run's first steps keep the next one's thread from starting."""
+    runs = LiveRuns(
+        [scenario(), scenario()], lambda started, wanted, place: started.ended(place, Outcome(None, "over"))
+    )
+    assert not runs.wait(0)
+    runs.begin()
+    assert runs.wait(PATIENCE_S)
+    assert [outcome.error for outcome in runs.outcomes()] == ["over", "over"]
