@@ -249,14 +249,7 @@ class QuicDoor(Door):
         before = client.get(4433)
         client[4433] = lambda payload, source, sent_at: answers.append(payload)
         self._peers += 1
-        configuration = QuicConfiguration(
-            alpn_protocols=["fadelab"],
-            is_client=True,
-            supported_versions=[QuicProtocolVersion.VERSION_1],
-            verify_mode=ssl.CERT_NONE,
-        )
-        peer = QuicConnection(configuration=configuration)
-        peer.connect((SERVER, PORT), now=clock.now / 1e9)
+        peer = begun_client((SERVER, PORT), clock)
         for _ in range(20):
             for payload, _ in peer.datagrams_to_send(now=clock.now / 1e9):
                 server.hand_over(PORT, payload, (CLIENT, 4433), -1)
@@ -269,6 +262,19 @@ class QuicDoor(Door):
         if before is None:
             del client[4433]
         return None
+
+
+def begun_client(server: Address, clock: VirtualClock) -> QuicConnection:
+    """Return a client of aioquic's whose first packet waits to be sent."""
+    configuration = QuicConfiguration(
+        alpn_protocols=["fadelab"],
+        is_client=True,
+        supported_versions=[QuicProtocolVersion.VERSION_1],
+        verify_mode=ssl.CERT_NONE,
+    )
+    made = QuicConnection(configuration=configuration)
+    made.connect(server, now=clock.now / 1e9)
+    return made
 
 
 def _has_keys(peer: QuicConnection) -> bool:

@@ -3,14 +3,11 @@
 The clients are aioquic's.
 """
 
-import ssl
 from dataclasses import dataclass, field
 
 import pytest
-from aioquic.quic.configuration import QuicConfiguration
 from aioquic.quic.connection import QuicConnection
 from aioquic.quic.events import HandshakeCompleted
-from aioquic.quic.packet import QuicProtocolVersion
 from typing_extensions import override
 
 from common.units import MS, SECOND
@@ -23,6 +20,7 @@ from hosts.engine.streams import Receive, ReceivingEnd
 from hosts.quic.transport import QuicTransport
 from hosts.workloads.quic import Quic
 from testbed.model.virtual_clock import VirtualClock
+from tests.harness.attack.quic import begun_client
 
 PORT, SERVER = 5901, ("10.0.2.2", 5901)
 #: that the server takes without a proof
@@ -86,18 +84,6 @@ class Server(UdpPorts):
         return [payload for payload, _ in self.port.sent]
 
 
-def client(server: Server) -> QuicConnection:
-    configuration = QuicConfiguration(
-        alpn_protocols=["fadelab"],
-        is_client=True,
-        supported_versions=[QuicProtocolVersion.VERSION_1],
-        verify_mode=ssl.CERT_NONE,
-    )
-    made = QuicConnection(configuration=configuration)
-    made.connect(SERVER, now=server.clock.now / 1e9)
-    return made
-
-
 def is_retry(payload: bytes) -> bool:
     """RFC 9000 section 17.2.5."""
     return payload[0] & 0xF0 == 0xF0
@@ -120,14 +106,14 @@ def crowded() -> Server:
     """A server on which as many connections are half open as it takes unproven."""
     server = Server()
     for number in range(UNPROVEN):
-        answers = server.answers(client(server), (f"10.1.0.{number}", 4433))
+        answers = server.answers(begun_client(SERVER, server.clock), (f"10.1.0.{number}", 4433))
         assert answers
         assert not any(map(is_retry, answers))
     return server
 
 
 def test_the_next_client_is_asked_for_a_proof_and_then_served(crowded: Server) -> None:
-    made, source = client(crowded), ("10.2.0.1", 4433)
+    made, source = begun_client(SERVER, crowded.clock), ("10.2.0.1", 4433)
     [retry] = crowded.answers(made, source)
     assert is_retry(retry)
     # no amplifier of forged addresses
@@ -144,7 +130,7 @@ def test_the_next_client_is_asked_for_a_proof_and_then_served(crowded: Server) -
     ],
 )
 def test_a_proof_that_does_not_hold_is_not_answered(crowded: Server, source: Address, after_ns: int) -> None:
-    made = client(crowded)
+    made = begun_client(SERVER, crowded.clock)
     [retry] = crowded.answers(made, ("10.2.0.1", 4433))
     crowded.clock.run(crowded.clock.now + after_ns)
     made.receive_datagram(retry, SERVER, now=crowded.clock.now / 1e9)
@@ -154,8 +140,8 @@ def test_a_proof_that_does_not_hold_is_not_answered(crowded: Server, source: Add
 
 def test_a_client_that_came_before_the_crowd_keeps_its_place() -> None:
     server = Server()
-    made, source = client(server), ("10.2.0.1", 4433)
+    made, source = begun_client(SERVER, server.clock), ("10.2.0.1", 4433)
     answers = server.answers(made, source)
     for number in range(3 * UNPROVEN):
-        server.answers(client(server), (f"10.1.0.{number}", 4433))
+        server.answers(begun_client(SERVER, server.clock), (f"10.1.0.{number}", 4433))
     assert has_shaken_hands(server, made, source, answers)
