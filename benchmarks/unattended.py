@@ -1,8 +1,10 @@
 """The guided tour, hour after hour before a browser: `sudo .venv/bin/python -m benchmarks.unattended`.
 
 A row tells of so many minutes: steps of the tour that were played, failed or late, errors in the browser, the delay
-from a click to its effect (95 %), and what there is at the end of them. Memory is proportional set size (PSS); the
-page's heap is that after a collection. Compare later rows with the second: in the first, caches fill.
+from a click to its effect (95 %), and what there is at the end of them. Memory is proportional set size (PSS), that of
+dashboard and database the least of these minutes: what a run needs comes and goes with it, what is never given back
+stays. The page's heap is that after a collection. Compare later rows with the second: in the first, caches fill. At the
+end come all errors, the requests that the server failed to answer, and what it has said on stderr.
 """
 
 import shutil
@@ -11,7 +13,7 @@ import time
 from pathlib import Path
 from statistics import quantiles
 
-from playwright.sync_api import CDPSession, Page
+from playwright.sync_api import CDPSession, Page, Response
 
 from benchmarks.common import Column, Results, parser
 from benchmarks.dashboard import click_ms, family, part, watch_clicks
@@ -24,6 +26,7 @@ _MIB = 1 / 2**20
 #: between two looks at the tour
 _LOOK_S = 0.5
 _CLICK_S = 5.0
+_SERVER_FAULT = 500
 _SHARED = Path("/dev/shm")
 _COLUMNS = {
     "minute": Column("minute", ".1f"),
@@ -82,16 +85,34 @@ def entries(folder: Path) -> int:
     return len(list(folder.iterdir())) if folder.is_dir() else 0
 
 
+class Memory:
+    """What dashboard and database need, looked at again and again."""
+
+    def __init__(self, dashboard: Dashboard) -> None:
+        commands = family(dashboard.process.pid)
+        [database] = [pid for pid, command in commands.items() if part(command) == "influxd"]
+        self._processes = {"dashboard_bytes": dashboard.process.pid, "database_bytes": database}
+        self._seen: dict[str, list[int]] = {}
+
+    def look(self) -> None:
+        """Keep what they need now."""
+        for name, pid in self._processes.items():
+            self._seen.setdefault(name, []).append(pss_bytes(pid))
+
+    def least(self) -> dict[str, int]:
+        """Return the least of each since the last call."""
+        least = {name: min(seen) for name, seen in self._seen.items()}
+        self._seen.clear()
+        return least
+
+
 def standing(dashboard: Dashboard, devtools: CDPSession) -> dict[str, float]:
     """What there is now of the dashboard, its page, and of what runs leave behind."""
     commands = family(dashboard.process.pid)
-    [database] = [pid for pid, command in commands.items() if part(command) == "influxd"]
     server = dashboard.process.pid
     devtools.send("HeapProfiler.collectGarbage")
     page = {each["name"]: each["value"] for each in devtools.send("Performance.getMetrics")["metrics"]}
     return {
-        "dashboard_bytes": pss_bytes(server),
-        "database_bytes": pss_bytes(database),
         "page_bytes": page["JSHeapUsedSize"],
         "nodes": page["Nodes"],
         "shared_bytes": shutil.disk_usage(_SHARED).used,
@@ -102,13 +123,14 @@ def standing(dashboard: Dashboard, devtools: CDPSession) -> dict[str, float]:
     }
 
 
-def watch(page: Page, tour: Tour, until: float) -> list[float]:
-    """Look at the tour and click until then; return how long clicks took (ms)."""
+def watch(page: Page, tour: Tour, memory: Memory, until: float) -> list[float]:
+    """Look at tour and memory and click until then; return how long clicks took (ms)."""
     clicks: list[float] = []
     clicked = time.monotonic()
     while time.monotonic() < until:
         tour.look()
         if time.monotonic() > clicked + _CLICK_S:
+            memory.look()
             clicks.append(click_ms(page, "theme"))
             clicked = time.monotonic()
         page.wait_for_timeout(1000 * _LOOK_S)
@@ -124,23 +146,30 @@ def main() -> None:
     results = Results(options, "vusrp, emulated", "memory in MiB, clicks in ms", _COLUMNS)
     with (
         tempfile.TemporaryDirectory() as folder,
-        running(*FREE, "--out", folder, "--tour") as dashboard,
+        tempfile.TemporaryFile("w+") as said,
+        running(*FREE, "--out", folder, "--tour", stderr=said) as dashboard,
         chromium() as browser,
     ):
         errors: list[str] = []
         page = browser.new_page(viewport={"width": 1920, "height": 1080})
-        page.on("console", lambda said: errors.append(said.text) if said.type == "error" else None)
+        page.on("console", lambda line: errors.append(line.text) if line.type == "error" else None)
         page.on("pageerror", lambda error: errors.append(str(error)))
+
+        def answered(response: Response) -> None:
+            if response.status >= _SERVER_FAULT:
+                errors.append(f"{response.status}: {response.url}")
+
+        page.on("response", answered)
         page.goto(dashboard.page)
         watch_clicks(page)
         devtools = page.context.new_cdp_session(page)
         devtools.send("Performance.enable")
-        tour = Tour(dashboard)
+        tour, memory = Tour(dashboard), Memory(dashboard)
         start = time.monotonic()
         minute = 0.0
         while minute < options.minutes:
             minute = min(minute + options.every, options.minutes)
-            clicks = watch(page, tour, start + 60 * minute)
+            clicks = watch(page, tour, memory, start + 60 * minute)
             results.add(
                 minute=minute,
                 steps=tour.played,
@@ -148,11 +177,15 @@ def main() -> None:
                 late=tour.late,
                 errors=len(errors),
                 click_ms=quantiles(clicks, n=20)[-1],
+                **memory.least(),
                 **standing(dashboard, devtools),
             )
-        for line in (*tour.sentences, *errors):
+        said.seek(0)
+        # progress comes again and again on one line
+        server = [line.split("\r")[-1] for line in said.read().split("\n") if line]
+        for line in (*tour.sentences, *errors, *server):
             results.say(line)
-        results.finish(sentences=tour.sentences, errors=errors)
+        results.finish(sentences=tour.sentences, errors=errors, server=server)
 
 
 if __name__ == "__main__":

@@ -38,8 +38,9 @@ class Dashboard:
 
 
 @contextmanager
-def running(*args: str | Path) -> Iterator[Dashboard]:
-    process = start("dashboard", *args)
+def running(*args: str | Path, **options: Any) -> Iterator[Dashboard]:
+    """A dashboard with these arguments; `options` are Popen's."""
+    process = start("dashboard", *args, **options)
     try:
         yield Dashboard(process)
     finally:
