@@ -9,19 +9,19 @@ program at the ordinary priority keeps one core busy besides.
 
 import json
 import os
-import re
 import subprocess
 import sys
 import tempfile
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 from statistics import median, quantiles
 
 from playwright.sync_api import Page
 
 from benchmarks.common import parser, whole
+from benchmarks.processes import family, part, spent_s
 from telemetry.parquet import read_records
 from tests.harness.browser import chromium
 from tests.harness.dashboards import FREE, Dashboard, running
@@ -86,42 +86,6 @@ def busy_core(wanted: bool) -> Iterator[None]:
 def tails(values: list[float]) -> dict[str, float]:
     """Return median, 95th percentile and worst."""
     return {"median": median(values), "p95": quantiles(values, n=20)[-1], "worst": max(values)}
-
-
-def family(pid: int) -> dict[int, str]:
-    """A process and all below it: command lines by process id."""
-    parents, commands = {}, {}
-    for entry in Path("/proc").iterdir():
-        if entry.name.isdigit():
-            try:
-                parents[int(entry.name)] = int(re.sub(r".*\) . ", "", (entry / "stat").read_text()).split()[0])
-                commands[int(entry.name)] = (entry / "cmdline").read_text().replace("\0", " ")
-            except OSError:
-                continue
-    found = {pid}
-    while more := {child for child, parent in parents.items() if parent in found} - found:
-        found |= more
-    return {one: commands[one] for one in found if one in commands}
-
-
-def spent_s(pid: int) -> float:
-    """Processor time of a process's threads so far; 0 when it is gone.
-
-    From the scheduler: what /proc/PID/stat says is sampled, and too high for threads that wake with the clock.
-    """
-    spent_ns = 0
-    for task in Path(f"/proc/{pid}/task").glob("*/schedstat"):
-        with suppress(OSError):
-            spent_ns += int(task.read_text().split()[0])
-    return spent_ns / 1e9
-
-
-def part(command: str) -> str:
-    """Which part of the whole a process is."""
-    for name in ("testbed.live.station_process", "hosts.agent_process", "testbed dashboard", "influxd", "chromium"):
-        if name in command:
-            return name.removeprefix("testbed ").removeprefix("testbed.")
-    return "other"
 
 
 def reaction_s(folder: Path) -> list[float]:

@@ -7,16 +7,17 @@ stays. The page's heap is that after a collection. Compare later rows with the s
 end come all errors, the requests that the server failed to answer, and what it has said on stderr.
 """
 
-import shutil
 import tempfile
 import time
-from pathlib import Path
+from collections.abc import Callable
+from functools import partial
 from statistics import quantiles
 
 from playwright.sync_api import CDPSession, Page, Response
 
 from benchmarks.common import Column, Results, parser
-from benchmarks.dashboard import click_ms, family, part, watch_clicks
+from benchmarks.dashboard import click_ms, watch_clicks
+from benchmarks.processes import Memory, descriptors, entries, family, part, shared_bytes, threads
 from dashboard.tour import LATE, STEPS
 from hosts.kernel.namespaces import NETNS_DIR
 from tests.harness.browser import chromium
@@ -27,7 +28,6 @@ _MIB = 1 / 2**20
 _LOOK_S = 0.5
 _CLICK_S = 5.0
 _SERVER_FAULT = 500
-_SHARED = Path("/dev/shm")
 _COLUMNS = {
     "minute": Column("minute", ".1f"),
     "steps": Column("steps"),
@@ -71,41 +71,6 @@ class Tour:
             self.sentences.append(f"{STEPS[tour['step']].name}: {tour['sentence']}")
 
 
-def pss_bytes(pid: int) -> int:
-    """Return a process's memory, what it shares divided by those who do; 0 when it is gone."""
-    try:
-        lines = Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines()
-    except OSError:
-        return 0
-    return 1024 * next(int(line.split()[1]) for line in lines if line.startswith("Pss:"))
-
-
-def entries(folder: Path) -> int:
-    """Return how many entries a folder has; 0 when there is none."""
-    return len(list(folder.iterdir())) if folder.is_dir() else 0
-
-
-class Memory:
-    """What dashboard and database need, looked at again and again."""
-
-    def __init__(self, dashboard: Dashboard) -> None:
-        commands = family(dashboard.process.pid)
-        [database] = [pid for pid, command in commands.items() if part(command) == "influxd"]
-        self._processes = {"dashboard_bytes": dashboard.process.pid, "database_bytes": database}
-        self._seen: dict[str, list[int]] = {}
-
-    def look(self) -> None:
-        """Keep what they need now."""
-        for name, pid in self._processes.items():
-            self._seen.setdefault(name, []).append(pss_bytes(pid))
-
-    def least(self) -> dict[str, int]:
-        """Return the least of each since the last call."""
-        least = {name: min(seen) for name, seen in self._seen.items()}
-        self._seen.clear()
-        return least
-
-
 def standing(dashboard: Dashboard, devtools: CDPSession) -> dict[str, float]:
     """What there is now of the dashboard, its page, and of what runs leave behind."""
     commands = family(dashboard.process.pid)
@@ -115,22 +80,22 @@ def standing(dashboard: Dashboard, devtools: CDPSession) -> dict[str, float]:
     return {
         "page_bytes": page["JSHeapUsedSize"],
         "nodes": page["Nodes"],
-        "shared_bytes": shutil.disk_usage(_SHARED).used,
-        "descriptors": entries(Path(f"/proc/{server}/fd")),
-        "threads": entries(Path(f"/proc/{server}/task")),
+        "shared_bytes": shared_bytes(),
+        "descriptors": descriptors(server),
+        "threads": threads(server),
         "processes": len(commands),
         "namespaces": entries(NETNS_DIR),
     }
 
 
-def watch(page: Page, tour: Tour, memory: Memory, until: float) -> list[float]:
-    """Look at tour and memory and click until then; return how long clicks took (ms)."""
+def watch(page: Page, tour: Tour, look: Callable[[], None], until: float) -> list[float]:
+    """Look at the tour and click until then, a `look` with every click; return how long clicks took (ms)."""
     clicks: list[float] = []
     clicked = time.monotonic()
     while time.monotonic() < until:
         tour.look()
         if time.monotonic() > clicked + _CLICK_S:
-            memory.look()
+            look()
             clicks.append(click_ms(page, "theme"))
             clicked = time.monotonic()
         page.wait_for_timeout(1000 * _LOOK_S)
@@ -164,12 +129,14 @@ def main() -> None:
         watch_clicks(page)
         devtools = page.context.new_cdp_session(page)
         devtools.send("Performance.enable")
-        tour, memory = Tour(dashboard), Memory(dashboard)
+        tour, memory = Tour(dashboard), Memory()
+        [database] = [pid for pid, command in family(dashboard.process.pid).items() if part(command) == "influxd"]
+        groups = {"dashboard_bytes": [dashboard.process.pid], "database_bytes": [database]}
         start = time.monotonic()
         minute = 0.0
         while minute < options.minutes:
             minute = min(minute + options.every, options.minutes)
-            clicks = watch(page, tour, memory, start + 60 * minute)
+            clicks = watch(page, tour, partial(memory.look, groups), start + 60 * minute)
             results.add(
                 minute=minute,
                 steps=tour.played,
