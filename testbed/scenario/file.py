@@ -105,16 +105,18 @@ def _explain(error: ValidationError, above: tuple[str, ...] = ()) -> str:
     found = error.errors(include_url=False)
     # a key that is missing may be there under another name
     first = next((each for each in found if each["type"] == "extra_forbidden"), found[0])
-    # pydantic's path contains the tags of unions, ours does not
-    location = [str(part) for i, part in enumerate(first["loc"]) if i == 0 or part not in _TAGS]
-    place = ".".join((*above, *location))
     kind, message, value = first["type"], first["msg"], first.get("input")
+    # pydantic's path contains the tags of unions, ours does not; a key that is unknown may have the name of a tag
+    last = len(first["loc"]) - 1
+    keys = {0, last} if kind == "extra_forbidden" else {0}
+    location = [str(part) for i, part in enumerate(first["loc"]) if i in keys or part not in _TAGS]
+    place = ".".join((*above, *location))
     if kind == "extra_forbidden":
         *parents, key = (*above, *location)
-        if key in _KEYS:
-            return f"{place}: is no key here"
-        close = difflib.get_close_matches(key, _keys_below(parents), n=1)
-        return f"{place}: unknown key" + (f" (did you mean {close[0]}?)" if close else "")
+        here = _keys_below(parents)
+        close = difflib.get_close_matches(key, here, n=1)
+        what_to_do = f"did you mean {close[0]}?" if close else f"choose from {', '.join(here)}"
+        return f"{place}: {'is no key here' if key in _KEYS else 'unknown key'} ({what_to_do})"
     if kind in ("missing", "union_tag_not_found"):
         key = "" if kind == "missing" else f".{first['ctx']['discriminator'].strip(_QUOTE)}"
         return f"{place}{key}: is missing"

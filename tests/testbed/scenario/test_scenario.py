@@ -233,6 +233,8 @@ WRONG: list[tuple[dict[str, Any], str, str]] = [
     (with_channel(rate_bsp=1), "channel.rate_bsp", "did you mean rate_bps?"),
     (with_channel(up={"rate_bsp": 1}), "channel.up.rate_bsp", "did you mean rate_bps?"),
     (minimal(per=0.1), "per", "is no key here"),
+    # a key with the name of a model is named, and the model's keys are
+    (minimal(channel={"errors": {"model": "trace", "trace": "a"}}), "channel.errors.trace", ", path, per)"),
     ({k: v for k, v in MINIMAL.items() if k != "channel"}, "channel", "is missing"),
     (minimal(channel={"delay_ms": 1}), "channel.rate_bps", "is missing"),
     (with_channel(rate_bps=-1), "channel.rate_bps", "greater than 0 (it is -1)"),
