@@ -63,9 +63,9 @@ def main() -> None:
     }
     scenario = ROOT / "scenarios" / f"{_SCENARIOS.get(options.tier, _SCENARIO)}.yaml"
     results = Results(options, options.tier, f"{scenario.stem}, {options.hours:g} h; memory in MiB", _COLUMNS)
-    with tempfile.TemporaryDirectory(prefix="fadelab-soak-") as folder:
+    with tempfile.TemporaryDirectory(prefix="fadelab-soak-") as folder, tempfile.TemporaryFile("w+") as told:
         changes = [part for name, value in settings.items() for part in ("--set", f"{name}={value}")]
-        process = start("run", scenario, *changes, "--allow-late", "--json", "--out", folder)
+        process = start("run", scenario, *changes, "--allow-late", "--json", "--out", folder, stdout=told)
         memory = Memory()
         begun = row_at = time.monotonic()
         while process.poll() is None:
@@ -84,10 +84,11 @@ def main() -> None:
                     records_bytes=sum(path.stat().st_size for path in Path(folder).rglob("*.parquet")),
                 )
             time.sleep(_LOOK_S)
-        out, err = process.communicate()
+        _, err = process.communicate()
         if process.returncode:
             raise SystemExit(err)
-        summary = json.loads(out)
+        told.seek(0)
+        summary = json.loads(told.read())
         [run] = [path for path in Path(folder).iterdir() if path.is_dir()]
         about = {
             **{name: summary[name] for name in ("duration_s", "late_events", "events", "max_late_ms", "lost_s")},

@@ -24,16 +24,23 @@ class Delays:
 
     def add(self, delay_ns: int) -> None:
         """Count a delay; one below 0, which only the steps of a clock make, counts as 0."""
-        counts = self._counts
-        us = max(delay_ns // _NS_PER_US, 0)
-        us -= us % self._unit_us
-        counts[us] = counts.get(us, 0) + 1
-        if len(counts) > _MOST:
-            self._double_unit()
+        self._count(max(delay_ns // _NS_PER_US, 0), 1)
+
+    def merge(self, counts: Counts) -> None:
+        """Count the delays of others."""
+        for us, number in counts:
+            self._count(us, number)
 
     def counts(self) -> Counts:
         """Return the counts so far."""
         return tuple(sorted(self._counts.items()))
+
+    def _count(self, us: int, number: int) -> None:
+        counts = self._counts
+        us -= us % self._unit_us
+        counts[us] = counts.get(us, 0) + number
+        if len(counts) > _MOST:
+            self._double_unit()
 
     def _double_unit(self) -> None:
         self._unit_us *= 2

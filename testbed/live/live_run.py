@@ -42,6 +42,7 @@ from testbed.live.children import Child, ChildError, ChildGroup
 from testbed.live.link_stations import LinkStations
 from testbed.live.media import medium_of
 from testbed.paths import bpf_objects
+from testbed.results.end_reports import EndReports
 from testbed.results.store import RunFolder
 from testbed.results.summary import Summary, summarize
 from testbed.run_hooks import NO_HOOKS, ProgressMeter, RunHooks, Show
@@ -87,7 +88,7 @@ class _LiveRun:
         #: names of processes that are ready, and of hosts whose work is done
         self._ready: set[str] = set()
         self._done: set[str] = set()
-        self._reports: list[EndReport] = []
+        self._reports = EndReports()
         self._split: SplitCounters | None = None
         #: the senders' smoothed round-trip times, by flow
         self._smoothed: dict[str, Delays] = {}

@@ -23,6 +23,7 @@ from hosts.transports import further_transports
 from hosts.workloads import Workload
 from tcpip.segment import HEADER_BYTES, Flow, Segment
 from testbed.model.watch import Watch
+from testbed.results.end_reports import EndReports
 
 
 class Traffic:
@@ -46,7 +47,7 @@ class Traffic:
         timed: bool = False,
         open_log: OpenLog | None = None,
     ) -> None:
-        self.reports: list[EndReport] = []
+        self.reports = EndReports()
         self._ended = ended
         numbers = Numbers()
 

@@ -10,13 +10,14 @@ Rules kept
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Final, get_args
 
 from hosts.engine.delays import Counts, Delays
-from hosts.engine.results import EndReport, Received, TcpReceived, TcpSent
+from hosts.engine.results import EndReport, Received, Sent, TcpReceived, TcpSent
 from hosts.workloads import Workload
 from hosts.workloads.probe import Probe
 from telemetry.records import is_of_flow
+from testbed.results.end_reports import EndReports
 
 #: the draft's TMP, and its MAD (4) times its ID (5 s): the last probes count
 _TRIMMED_PERCENT: Final = 95
@@ -155,7 +156,7 @@ def joined(parts: Iterable[Counts]) -> Counts:
 
 def assess(
     workloads: Sequence[Workload],
-    reports: Sequence[EndReport],
+    reports: EndReports,
     *,
     main: str,
     end_to_end: bool,
@@ -173,15 +174,14 @@ def assess(
     `airtimes_s`: by the side that a station sends on, of a run of `duration_s`. `payload_bytes`: delivered.
     """
     mains = [flow for work in main_workloads(workloads, main) for flow in work.ports().values()]
+    received = [kind for kind in get_args(Received) if end_to_end or kind is not TcpReceived]
+    sent = [kind for kind in get_args(Sent) if end_to_end or kind is not TcpSent]
     one_way: dict[str, Counts] = {}
     round_trip: dict[str, Counts] = {}
     for work in workloads:
         for flow in work.ports().values():
-            results = [report.result for report in reports if report.flow == flow]
-            if not end_to_end:
-                results = [result for result in results if not isinstance(result, TcpSent | TcpReceived)]
-            one_way[flow] = joined(result.delays for result in results if isinstance(result, Received))
-            round_trip[flow] = joined(result.round_trips for result in results if not isinstance(result, Received))
+            one_way[flow] = reports.delays(flow, received)
+            round_trip[flow] = reports.delays(flow, sent)
     probes = [flow for work in workloads if work.beside for flow in work.ports().values()]
     smoothed = {
         flow: joined(counts for name, counts in smoothed_us.items() if is_of_flow(name, flow)) for flow in one_way

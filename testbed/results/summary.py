@@ -22,6 +22,7 @@ from linklayer.schemes import SCHEMES
 from linklayer.station_counts import StationCounts, StationFinal, StationReport
 from telemetry.parquet import SECOND
 from telemetry.records import AccessRecord, BeliefRecord, LinkRecord
+from testbed.results.end_reports import EndReports
 from testbed.results.ground_truth import Confusion
 from testbed.results.quality import Quality, assess, main_workloads
 from testbed.scenario.run_plan import Plan
@@ -198,7 +199,7 @@ def summarize(
     *,
     run: str,
     folder: str | None,
-    reports: Sequence[EndReport],
+    reports: EndReports,
     finals: Mapping[Side, StationFinal],
     sent_bits: Mapping[Side, Sequence[tuple[float, float]]],
     until_s: float,

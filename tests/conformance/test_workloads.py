@@ -2,7 +2,7 @@
 
 import json
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Annotated, Any
 
 import pytest
@@ -44,7 +44,7 @@ def example(name: str) -> Workload:
 
 def carried(
     scenario: Scenario, look: Callable[[Traffic], None] = lambda traffic: None
-) -> tuple[Summary, list[EndReport]]:
+) -> tuple[Summary, Sequence[EndReport]]:
     """The result of a run, and the reports of all ends; `look` sees the traffic when the run is over."""
     traffics: list[Traffic] = []
 
@@ -54,10 +54,10 @@ def carried(
     summary = simulate(scenario, begun=begun)
     [traffic] = traffics
     look(traffic)
-    return summary, traffic.reports
+    return summary, list(traffic.reports)
 
 
-def ends(reports: list[EndReport]) -> Counter[tuple[str, str, int]]:
+def ends(reports: Sequence[EndReport]) -> Counter[tuple[str, str, int]]:
     return Counter((report.role, report.flow, report.index) for report in reports)
 
 

@@ -6,7 +6,7 @@ import os
 import random
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -54,7 +54,7 @@ def quic(per: float = 0.0, *, seed: int = 1, mtu: int = MTU, **options: Any) -> 
 
 
 def both_ends(made: Scenario) -> tuple[Summary, TcpSent, TcpReceived]:
-    reports: list[EndReport] = []
+    reports: Sequence[EndReport] = ()
 
     def begun(network: LinkNetwork, traffic: Traffic) -> None:
         nonlocal reports

@@ -66,6 +66,18 @@ def test_many_values_double_the_unit(steps_us: list[int]) -> None:
         assert theirs - max(values) / 4096e3 <= ours <= theirs
 
 
+@given(st.lists(st.lists(st.integers(min_value=0, max_value=10_000_000))))
+def test_delays_merge_as_if_one_had_counted_them_all(delays_ns: list[list[int]]) -> None:
+    together, merged = Delays(), Delays()
+    for part in delays_ns:
+        of_part = Delays()
+        for each in part:
+            together.add(each)
+            of_part.add(each)
+        merged.merge(of_part.counts())
+    assert merged.counts() == together.counts()
+
+
 def test_delay_below_zero_counts_as_zero() -> None:
     delays = Delays()
     delays.add(-5)

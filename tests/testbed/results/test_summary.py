@@ -15,6 +15,7 @@ from hosts.workloads.onoff_udp import OnOffUdp
 from hosts.workloads.short import Short
 from linklayer.station_counts import Lateness, StationCounts, StationFinal
 from telemetry.records import RECORD_TYPES, AccessRecord
+from testbed.results.end_reports import EndReports
 from testbed.results.quality import Percentiles
 from testbed.results.summary import (
     AccessSummary,
@@ -62,6 +63,17 @@ def receiver(index: int = 0, **values: Any) -> EndReport:
         error=None,
     )
     return EndReport(host="h2", flow="f", kind="", index=index, result=replace(received, **values))
+
+
+def test_a_run_keeps_the_delays_of_a_flow_and_not_those_of_each_transfer() -> None:
+    reports = EndReports(sender(index, round_trips=((1000 + index % 7, 3),)) for index in range(2000))
+    reports.append(receiver(delays=((5, 1),)))
+    assert len(reports) == 2001
+    assert {report.result for report in reports[:-1]} == {sender().result}
+    assert reports[-1] == receiver()
+    assert reports.delays("f", [UdpSent, TcpSent]) == tuple((1000 + n, 3 * len(range(n, 2000, 7))) for n in range(7))
+    assert reports.delays("f", [TcpReceived]) == ((5, 1),)
+    assert reports.delays("f", [UdpSent]) == reports.delays("other", [TcpSent]) == ()
 
 
 def datagrams(nbytes: int) -> EndReport:
@@ -220,9 +232,9 @@ def test_summary_adds_up_flows_and_stations(late: int, fraction: float, on_time:
     }
     sent: dict[Side, list[tuple[float, float]]] = {"up": [(0.0, 0.0), (10.0, 1e6)], "down": [(0.0, 0.0)]}
     about: dict[str, Any] = {"run": "r", "folder": None, "finals": finals, "sent_bits": sent, "changes": 0}
-    nothing = summarize(plan, reports=[], until_s=0.0, **about)
+    nothing = summarize(plan, reports=EndReports(), until_s=0.0, **about)
     assert (nothing.duration_s, nothing.goodput_bps, nothing.throughput_bps, nothing.finished) == (0, 0, 0, False)
-    made = summarize(plan, reports=reports, until_s=9.0, **about)
+    made = summarize(plan, reports=EndReports(reports), until_s=9.0, **about)
     assert (made.late_events, made.events, made.max_late_ms, made.on_time) == (late, 300, 9.5, on_time)
 
     # from the first begin to the last end
@@ -239,7 +251,7 @@ def test_smoothed_round_trips_of_paths_are_their_flows() -> None:
         plan,
         run="r",
         folder=None,
-        reports=[replace(report, flow=flow) for report in (sender(), receiver())],
+        reports=EndReports(replace(report, flow=flow) for report in (sender(), receiver())),
         finals=finals,
         sent_bits={"up": [(0.0, 0.0)], "down": [(0.0, 0.0)]},
         until_s=9.0,
