@@ -1,5 +1,6 @@
 """What processes need: their families, processor time, memory, descriptors, threads, and what they share."""
 
+import os
 import re
 import shutil
 from collections.abc import Mapping
@@ -45,13 +46,14 @@ def spent_s(pid: int) -> float:
     return spent_ns / 1e9
 
 
-def pss_bytes(pid: int) -> int:
-    """Return a process's memory, what it shares divided by those who do (PSS); 0 when it is gone."""
-    try:
-        lines = Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines()
-    except OSError:
-        return 0
-    return 1024 * next(int(line.split()[1]) for line in lines if line.startswith("Pss:"))
+def resident_bytes(pid: int) -> int:
+    """Return a process's memory, with all that it shares; 0 when it is gone.
+
+    A share of it (PSS) would halve for the moment in which a process has forked.
+    """
+    with suppress(OSError):
+        return int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+    return 0
 
 
 def entries(folder: Path) -> int:
@@ -86,7 +88,7 @@ class Memory:
     def look(self, groups: Mapping[str, list[int]]) -> None:
         """Keep what each group needs now."""
         for name, pids in groups.items():
-            self._seen.setdefault(name, []).append(sum(map(pss_bytes, pids)))
+            self._seen.setdefault(name, []).append(sum(map(resident_bytes, pids)))
 
     def least(self) -> dict[str, int]:
         """Return the least of each group since the last call."""

@@ -1,10 +1,10 @@
 """One long run, watched: `sudo .venv/bin/python -m benchmarks.soak --tier vusrp --hours 1`.
 
 A transfer goes up for so many hours of the run's time, and others come down, one after the other, each on a connection
-of its own. A row tells what the run's processes need all together: memory is the least of many looks since the row
-before (proportional set size), so that what is never given back shows. Compare later rows with the second: in the
-first, caches fill. At the end come the run's own words on lateness, gaps in its samples, and for each tenth of its time
-the least round-trip time: stations whose clocks drift apart would change it.
+of its own. A row tells what the run's processes need all together: memory is resident memory, what they share counted
+for each, the least of many looks since the row before, so that what is never given back shows. Compare later rows with
+the second: in the first, caches fill. At the end come the run's own words on lateness, gaps in its samples, and for
+each tenth of its time the least round-trip time: stations whose clocks drift apart would change it.
 """
 
 import json

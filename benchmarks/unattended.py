@@ -1,10 +1,10 @@
 """The guided tour, hour after hour before a browser: `sudo .venv/bin/python -m benchmarks.unattended`.
 
 A row tells of so many minutes: steps of the tour that were played, failed or late, errors in the browser, the delay
-from a click to its effect (95 %), and what there is at the end of them. Memory is proportional set size (PSS), that of
-dashboard and database the least of these minutes: what a run needs comes and goes with it, what is never given back
-stays. The page's heap is that after a collection. Compare later rows with the second: in the first, caches fill. At the
-end come all errors, the requests that the server failed to answer, and what it has said on stderr.
+from a click to its effect (95 %), and what there is at the end of them. Memory is resident memory, that of dashboard
+and database the least of these minutes: what a run needs comes and goes with it, what is never given back stays. The
+page's heap is that after a collection. Compare later rows with the second: in the first, caches fill. At the end come
+all errors, the requests that the server failed to answer, and what it has said on stderr.
 """
 
 import tempfile
