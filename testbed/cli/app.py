@@ -60,6 +60,10 @@ def status_of(command: Callable[[], object]) -> int:
     except KeyboardInterrupt:
         _complain("interrupted")
         return INTERRUPTED
+    except click.exceptions.NoArgsIsHelpError as error:
+        # a group without a command: what there is, in as many lines as that has
+        click.echo(error.format_message(), err=True)
+        return 2
     except click.ClickException as error:
         _complain(_click_message(error))
         return 2

@@ -110,3 +110,16 @@ def test_a_command_returns_its_status(monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setitem(app.cli.commands, "seven", seven)
     assert app.main(["seven"]) == 7
+
+
+GROUPS = {name: command for name, command in app.cli.commands.items() if isinstance(command, click.Group)}
+
+
+@pytest.mark.parametrize("group", GROUPS)
+def test_a_group_without_a_command_tells_its_commands_line_by_line(group: str, capsys: Capture) -> None:
+    status = app.main([group])
+    out, err = capsys.readouterr()
+    assert (status, out) == (2, "")
+    assert err.startswith(f"Usage: fadelab {group} ")
+    told = {line.split()[0] for line in err.splitlines() if line.startswith("  ") and line.strip()}
+    assert told >= {name for name, command in GROUPS[group].commands.items() if not command.hidden}
