@@ -35,8 +35,10 @@ SCHEMA: Final = pa.schema(
 
 _OUTCOMES: Final = {outcome.value: outcome for outcome in Outcome}
 _FORM: Final[dict[str, Any]] = {"compression": "zstd", "write_page_checksum": True}
-#: a millisecond of work at a time, for a station writes its trace while its frames are due
-_ROWS_PER_GROUP: Final = 512
+#: rows that become columns together, and those of a group: a tenth of a millisecond of work and a millisecond, for a
+#: station writes its trace while its frames are due. Until a file's end, Parquet keeps 4 kB of each of its groups
+_ROWS_PER_CHUNK: Final = 512
+_ROWS_PER_GROUP: Final = 4096
 
 
 class TraceWriter(Closing):
@@ -51,13 +53,16 @@ class TraceWriter(Closing):
         self._rows_per_group = rows_per_group
         #: a row is added in one step, so that Ctrl-C cannot interrupt it
         self._buffered: list[tuple[Any, ...]] = []
+        self._rows_per_chunk = min(_ROWS_PER_CHUNK, rows_per_group)
+        self._chunks: list[Any] = []
         self._last_time_ns: int | None = None
         metadata = {"format": FORMAT, "version": str(VERSION), "link": link, "producer": producer}
         self._schema = SCHEMA.with_metadata(metadata)
         self._writer = pq.ParquetWriter(path, self._schema, **_FORM)
         # the modules and memory of pyarrow's first group would delay due frames by a tenth of a second
-        made_up = [(at, at, at / 3, at / 7, Outcome.OK.value) for at in range(_ROWS_PER_GROUP)]
-        pq.write_table(_table(made_up, self._schema), pa.BufferOutputStream(), **_FORM)
+        made_up = [(at, at, at / 3, at / 7, Outcome.OK.value) for at in range(_ROWS_PER_CHUNK)]
+        group = pa.concat_tables([_table(made_up, self._schema)] * (_ROWS_PER_GROUP // _ROWS_PER_CHUNK))
+        pq.write_table(group, pa.BufferOutputStream(), **_FORM)
 
     def write(
         self,
@@ -73,8 +78,10 @@ class TraceWriter(Closing):
         self._last_time_ns = time_ns
         self._buffered.append((time_ns, nbytes, snr_db, cfo_hz, outcome.value))
         self.rows += 1
-        if len(self._buffered) >= self._rows_per_group:
-            self.flush()
+        if len(self._buffered) >= self._rows_per_chunk:
+            self._take()
+            if len(self._chunks) * self._rows_per_chunk >= self._rows_per_group:
+                self.flush()
 
     def close(self) -> None:
         """Write the buffered rows and the file's footer; a second call does nothing."""
@@ -84,8 +91,14 @@ class TraceWriter(Closing):
 
     def flush(self) -> None:
         """Write the buffered rows."""
+        self._take()
+        if self._chunks:
+            self._writer.write_table(pa.concat_tables(self._chunks))
+            self._chunks.clear()
+
+    def _take(self) -> None:
         if self._buffered:
-            self._writer.write_table(_table(self._buffered, self._schema))
+            self._chunks.append(_table(self._buffered, self._schema))
             self._buffered.clear()
 
 

@@ -56,6 +56,15 @@ def test_what_is_written_is_read_back(
     assert pq.ParquetFile(path).num_row_groups == -(-len(rows) // group)
 
 
+def test_the_groups_of_a_long_trace_are_few(path: Path) -> None:
+    # Parquet keeps 4 kB of each until the end: hours of frames in groups of some hundred rows would fill the memory
+    with TraceWriter(path, link="up", producer="test") as writer:
+        for at in range(10_000):
+            writer.write(at, 100, Outcome.OK)
+    metadata = pq.ParquetFile(path).metadata
+    assert [metadata.row_group(group).num_rows for group in range(metadata.num_row_groups)] == [4096, 4096, 1808]
+
+
 def test_what_was_heard_before_an_error_is_kept(path: Path) -> None:
     def record() -> None:
         with TraceWriter(path, link="up", producer="test") as writer:
