@@ -92,7 +92,11 @@ def read_summary(folder: Path) -> dict[str, Any]:
 def read_campaign(path: Path) -> Campaigned:
     """Return the campaign in a folder. Raises FadelabError for another folder."""
     plan = open_plan(path)
-    schedule = Schedule(plan, read_rows(path, plan))
+    return campaigned(path, plan, Schedule(plan, read_rows(path, plan)))
+
+
+def campaigned(path: Path, plan: CampaignPlan, schedule: Schedule) -> Campaigned:
+    """Return the campaign in a folder, as far as its schedule is."""
     runs: dict[str, list[tuple[Run, Row]]] = {point.name: [] for point in plan.points}
     for run, row in schedule.rows():
         runs[run.point.name].append((run, row))

@@ -14,6 +14,7 @@ from testbed.reports.document import Block, Code, Heading, Paragraph, Picture, T
 from testbed.reports.figures import figures
 from testbed.reports.footnotes import counted, marked, notes
 from testbed.reports.numbers import SIGNIFICANT, Campaigned, Tested, difference, family, judge
+from testbed.reports.words import interval_words, mean_words, number, probability
 from testbed.results.statistics import METHODS, Interval, NoInterval, Paired, Sample, least_n
 from testbed.results.whole_files import write_whole
 
@@ -116,7 +117,7 @@ def _hypotheses(campaign: Campaigned, found: Sequence[Tested]) -> Iterator[Block
 
 def _paired(found: Paired, interval: Interval | NoInterval, p: float | None) -> list[str]:
     shift = number(found.shift, endless="infinite")
-    return [str(found.n), shift, _interval(interval, endless="infinite"), "" if p is None else probability(p)]
+    return [str(found.n), shift, interval_words(interval, endless="infinite"), "" if p is None else probability(p)]
 
 
 def _percent(alpha: float) -> str:
@@ -145,21 +146,20 @@ def _metric(campaign: Campaigned, metric: str) -> Table:
     rows = []
     for point in campaign.plan.points:
         sample = campaign.sample(point, metric)
-        row = [str(sample.n), *_sample(sample, list(campaign.values(point, metric).values()))]
+        row = [
+            str(sample.n),
+            number(sample.median),
+            "" if sample.p25 is None else f"{number(sample.p25)} to {number(sample.p75)}",
+            interval_words(sample.median_interval),
+            mean_words(sample, list(campaign.values(point, metric).values())),
+            interval_words(sample.mean_interval),
+        ]
         published: list[str] = []
         if references:
             value, ratio, source = _published(sample, next((each for each in references if _fits(each, point)), None))
             published = [value, *marked([ratio], campaign.rows_of(point)), source]
         rows.append([point.label, *marked(row, campaign.rows_of(point)), *published])
     return Table(headings, rows)
-
-
-def _sample(sample: Sample, values: Sequence[float]) -> list[str]:
-    quartiles = "" if sample.p25 is None else f"{number(sample.p25)} to {number(sample.p75)}"
-    intervals = _interval(sample.median_interval), _interval(sample.mean_interval)
-    endless = sum(map(math.isinf, values))
-    mean = f"none: {endless} of {len(values)} did not end" if endless else number(sample.mean)
-    return [number(sample.median), quartiles, intervals[0], mean, intervals[1]]
 
 
 def _fits(reference: Reference, point: Point) -> bool:
@@ -287,31 +287,6 @@ def _common(ours: Campaigned, theirs: Campaigned) -> Iterator[tuple[Point, Point
     for point in ours.plan.points:
         if (other := others.get(repr(sorted(point.settings.items())))) is not None:
             yield point, other
-
-
-# -- numbers as words ----------------------------------------------------------------------------------------
-
-
-def number(value: float | None, *, endless: str = "never") -> str:
-    """Return a number with four digits; `endless` is the word for infinity."""
-    if value is None:
-        return ""
-    if math.isinf(value):
-        return endless if value > 0 else f"-{endless}"
-    return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.4g}"
-
-
-def probability(p: float) -> str:
-    """Return a p value."""
-    return "< 0.001" if p < 0.001 else f"{p:.3f}"
-
-
-def _interval(interval: Interval | NoInterval, *, endless: str = "never") -> str:
-    if isinstance(interval, NoInterval):
-        return f"none: {interval.reason}"
-    above, below = "> " if interval.low_open else "", "< " if interval.high_open else ""
-    low, high = (number(end, endless=endless) for end in (interval.low, interval.high))
-    return f"{above}{low} to {below}{high}"
 
 
 #: below the tables of metrics

@@ -32,7 +32,8 @@ from testbed.reports.bundle import write_bundle
 from testbed.reports.differing import first_difference
 from testbed.reports.document import Block, Code, Heading, Paragraph, Picture, Table, markdown, page
 from testbed.reports.numbers import adjust, judge, level, read_campaign
-from testbed.reports.report import compared, number, write_report
+from testbed.reports.report import compared, write_report
+from testbed.reports.words import number
 from testbed.results.statistics import Interval, describe, paired
 from testbed.sources import sources
 from tests.harness.campaigns import CLAIMS, InProcess, campaign_file, opened
