@@ -258,8 +258,91 @@ class RunRecord:
     duration_s: float | None
 
 
-DatabaseRecord = Record | RunRecord
-DATABASE_TYPES: tuple[type[DatabaseRecord], ...] = (*RECORD_TYPES, RunRecord)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CampaignRecord:
+    """One campaign, written at its time 0 and again as its runs end.
+
+    Only databases have the records of campaigns, as they have `RunRecord`: those of one campaign, in all its sessions,
+    have one value of the tag `campaign` and one time 0.
+    """
+
+    measurement: ClassVar[str] = "campaigns"
+    tags: ClassVar[tuple[str, ...]] = ()
+
+    time_ns: int
+    name: str
+    #: SHA-256 of its plan
+    plan: str
+    #: "running", "complete" or "interrupted"; of a command that was killed "running"
+    state: str
+    points: int
+    #: runs planned so far, ended ones included; a stopping rule may ask for more
+    planned: int
+    ended: int
+    failed: int
+    #: Unix time (ms) of the newest end of a run that was seen; None: none since there are these records
+    newest_ms: int | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CampaignPointRecord:
+    """A metric at one point of a campaign, of the runs that have ended at `time_ns`; the newest record counts.
+
+    Figures that the runs do not have are None. Infinite ones are in words alone: databases have no infinity.
+    """
+
+    measurement: ClassVar[str] = "campaign_points"
+    tags: ClassVar[tuple[str, ...]] = ("point", "metric")
+
+    time_ns: int
+    #: name of the point, which begins with its number in the plan
+    point: str
+    metric: str
+    #: its settings
+    label: str
+    #: runs that count and have the metric
+    n: int
+    #: with the ends of the 95 % intervals
+    median: float | None
+    median_low: float | None
+    median_high: float | None
+    mean: float | None
+    mean_low: float | None
+    mean_high: float | None
+    #: the same in words, as in the campaign's report: "never", or the reason why there is no interval; with marks
+    median_text: str
+    median_interval: str
+    mean_text: str
+    mean_interval: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CampaignRunRecord:
+    """A metric of one run of a campaign that has ended; `time_ns` is its number in the order of replications."""
+
+    measurement: ClassVar[str] = "campaign_runs"
+    tags: ClassVar[tuple[str, ...]] = ("point", "metric")
+
+    time_ns: int
+    point: str
+    metric: str
+    seed: int
+    #: how far the run's numbers can be trusted: "whole", "cut", "late", …
+    kind: str
+    #: None: the run does not count, or does not have the metric
+    value: float | None
+    #: the same in words: "never" if it is infinite, and marks; the kind of a run that does not count
+    text: str
+
+
+DatabaseRecord = Record | RunRecord | CampaignRecord | CampaignPointRecord | CampaignRunRecord
+DATABASE_TYPES: tuple[type[DatabaseRecord], ...] = (
+    *RECORD_TYPES,
+    RunRecord,
+    CampaignRecord,
+    CampaignPointRecord,
+    CampaignRunRecord,
+)
 
 
 def field_types(kind: type[Any]) -> dict[str, tuple[type[Any], bool]]:

@@ -91,7 +91,7 @@ class DatabaseSink:
 
     def close(self) -> None:
         """Send the remaining records; complain about those that could not be sent."""
-        self._close(self._sink)
+        close_sink(self._sink, self._complain)
 
     def ended(self, summary: Summary | None) -> None:
         """Write the end of the run, and its goodput if it has a summary; to be called after `close`."""
@@ -105,17 +105,19 @@ class DatabaseSink:
         if summary is not None:
             record = replace(record, goodput_bps=summary.goodput_bps, duration_s=summary.duration_s)
         sink.write(record)
-        self._close(sink)
+        close_sink(sink, self._complain)
 
-    def _close(self, sink: "InfluxSink") -> None:
-        try:
-            sink.close()
-        except RuntimeError as error:
-            self._complain(str(error))
-            return
-        message = sink.status().message
-        if message:
-            self._complain(message)
+
+def close_sink(sink: "InfluxSink", complain: Complain) -> None:
+    """Send the remaining records; complain about those that could not be sent."""
+    try:
+        sink.close()
+    except RuntimeError as error:
+        complain(str(error))
+        return
+    message = sink.status().message
+    if message:
+        complain(message)
 
 
 def database_or_none(

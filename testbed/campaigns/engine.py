@@ -48,13 +48,14 @@ def run_campaign(
     retry: bool = False,
     allow_late: bool = False,
     show: Callable[[Status], None] = lambda status: None,
+    look: Callable[[Schedule], None] = lambda schedule: None,
 ) -> list[tuple[Run, Row]]:
     """Make all runs that have not ended yet, and return all, in the plan's order.
 
     `make_workers` is called if there are runs for them. `afar`: they may have no access to the folder. `retry`: runs
-    that failed are made again.
+    that failed are made again. `look` gets the schedule at the begin and after the end of each run.
     """
-    session = _Session(folder, retry, allow_late, show)
+    session = _Session(folder, retry, allow_late, show, look)
     try:
         try:
             session.work(make_workers, afar)
@@ -71,10 +72,18 @@ def run_campaign(
 class _Session:
     """One execution of a campaign, from its beginning or where an earlier one ended."""
 
-    def __init__(self, folder: CampaignFolder, retry: bool, allow_late: bool, show: Callable[[Status], None]) -> None:
+    def __init__(
+        self,
+        folder: CampaignFolder,
+        retry: bool,
+        allow_late: bool,
+        show: Callable[[Status], None],
+        look: Callable[[Schedule], None],
+    ) -> None:
         self._folder = folder
         self._allow_late = allow_late
         self._show = show
+        self._look = look
         self.schedule = Schedule(folder.plan, folder.known(retry=retry))
         self._made = {False: 0, True: 0}
         self._failed = sum(row.status == "failed" for _, row in self.schedule.rows())
@@ -85,6 +94,7 @@ class _Session:
 
     def work(self, make_workers: Callable[[], Workers], afar: bool) -> None:
         self._tell()
+        self._look(self.schedule)
         if not self.complete:
             self._folder.hold_sources(row for _, row in self.schedule.rows())
         while not self.complete:
@@ -127,6 +137,7 @@ class _Session:
         self._made[run.point.real_time] += 1
         self.schedule.handle_row(run, row)
         self._tell()
+        self._look(self.schedule)
 
     def _tell(self, run: str = "", progress: Progress | None = None) -> None:
         schedule = self.schedule

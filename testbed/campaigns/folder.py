@@ -71,7 +71,7 @@ class CampaignFolder(Closing):
         except BaseException:
             os.close(self._lock)
             raise
-        self._journal.append({"plan": plan.sha256, "session": datetime.now(UTC).isoformat(timespec="seconds")})
+        self._journal.append({"plan": plan.sha256, "session": datetime.now(UTC).isoformat(timespec="milliseconds")})
         self.incoming = path / f"{_INCOMING}{os.getpid()}"
 
     def close(self) -> None:
@@ -109,6 +109,13 @@ class CampaignFolder(Closing):
             (path / name).mkdir(exist_ok=True)
         for left in path.glob(f"{_INCOMING}*"):
             shutil.rmtree(left, ignore_errors=True)
+
+    @property
+    def began(self) -> datetime:
+        """When the first session began."""
+        return next(
+            datetime.fromisoformat(each["session"]) for each in read_journal(self.path / INDEX) if "plan" in each
+        )
 
     def known(self, *, retry: bool) -> dict[str, Row]:
         """Return the runs that have ended, by name; with `retry` without those that failed."""

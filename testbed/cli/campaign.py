@@ -11,10 +11,13 @@ from testbed.cli import options
 from testbed.errors import FadelabError
 
 if TYPE_CHECKING:
+    from telemetry.influx import Influx
     from testbed.campaigns.engine import Status
+    from testbed.campaigns.folder import CampaignFolder
     from testbed.campaigns.plan import CampaignPlan, Run
     from testbed.campaigns.processes import Workers
     from testbed.campaigns.rows import Row
+    from testbed.campaigns.schedule import Schedule
 
 
 class FailedRunsError(FadelabError):
@@ -27,6 +30,7 @@ class FailedRunsError(FadelabError):
 @options.clock
 @click.option("--workers", type=click.IntRange(1, 1024), help="Processes; default: one per core.")
 @click.option("--scheduler", metavar="ADDRESS", help="Let a Dask cluster make the runs of tier model.")
+@options.influx
 @click.option("--retry", is_flag=True, help="Make runs again that failed.")
 @click.option("--allow-late", is_flag=True, help="Accept real-time runs that did not keep the clock.")
 @click.option("--plan", "plan_only", is_flag=True, help="Show points, seeds and hash, and do nothing else.")
@@ -37,6 +41,8 @@ def campaign(
     clock: str | None,
     workers: int | None,
     scheduler: str | None,
+    influx: str | None,
+    token_file: Path | None,
     retry: bool,
     allow_late: bool,
     plan_only: bool,
@@ -51,6 +57,7 @@ def campaign(
 
     from testbed.campaigns.engine import run_campaign
     from testbed.campaigns.folder import RESULTS, CampaignFolder, planned
+    from testbed.observers import open_influx
     from testbed.reports.footnotes import counted
     from testbed.results.show import warn
 
@@ -63,10 +70,11 @@ def campaign(
         click.echo(f"{_seeds(plan)}; plan {plan.sha256}")
         return
     _check_machine(plan)
+    database = open_influx(influx, token_file)
     target = Path("runs") / loaded.name if out is None else out
     with CampaignFolder(target, plan, source, files) as folder:
         click.echo(f"{target}: {_seeds(plan)}; plan {plan.sha256[:16]}", err=True)
-        with _display(loaded.name, target) as show:
+        with _records(database, folder) as look, _display(loaded.name, target) as show:
             rows = run_campaign(
                 folder,
                 _workers(plan, workers, scheduler),
@@ -74,6 +82,7 @@ def campaign(
                 retry=retry,
                 allow_late=allow_late,
                 show=show,
+                look=look,
             )
     if json_:
         click.echo((target / RESULTS).read_text(), nl=False)
@@ -113,6 +122,19 @@ def _workers(plan: "CampaignPlan", workers: int | None, scheduler: str | None) -
     from testbed.campaigns.cluster import Cluster
 
     return lambda: Cluster(scheduler)
+
+
+@contextmanager
+def _records(influx: "Influx | None", folder: "CampaignFolder") -> "Iterator[Callable[[Schedule], None]]":
+    """Write the campaign to a database, if there is one."""
+    if influx is None:
+        yield lambda schedule: None
+        return
+    from testbed.campaign_database import CampaignDatabase
+    from testbed.results.show import warn
+
+    with CampaignDatabase(influx, folder, warn) as database:
+        yield database.look
 
 
 def _seeds(plan: "CampaignPlan") -> str:
