@@ -8,6 +8,7 @@ from common.sides import SIDES
 from dashboard.charts import ALL, Line, Percentile, Share
 from dashboard.grafana_boards import influxql
 from dashboard.grafana_boards.alerts import alerting
+from dashboard.grafana_boards.campaigns import campaigns
 from dashboard.grafana_boards.frame import OLDEST_SCHEMA, Row, board
 from dashboard.grafana_boards.influxql import COMPARED, RUN
 from dashboard.grafana_boards.panels import (
@@ -75,6 +76,12 @@ def make(schema: int, *, named_in: str | None = None) -> dict[str, dict[str, Any
             "Figures of two whole runs, and both from their begin; below, over time, if they ran at the same time.",
             _compare(),
             ("run", "other", "flow"),
+        ),
+        "campaigns": (
+            "Campaigns",
+            "Campaigns as they go on and afterwards: their points with intervals, and every run by its seed.",
+            campaigns(),
+            ("campaign", "metric"),
         ),
     }
     everything = [panel["title"] for _, _, rows, _ in makers.values() for _, panels in rows for panel in panels]

@@ -37,7 +37,7 @@ def board(
         "timepicker": {"refresh_intervals": ["5s", "10s", "30s", "1m"]},
         "refresh": REFRESH,
         "schemaVersion": schema,
-        "links": [_others(), *([_newest(uid)] if "run" in variables else [])],
+        "links": [_others(), *(_newest(uid, each) for each in ("run", "campaign") if each in variables)],
         "templating": {"list": [_VARIABLES[name] for name in variables]},
         "annotations": {"list": [*_annotations(variables)]},
         "panels": _placed(rows),
@@ -79,23 +79,23 @@ def _others() -> dict[str, Any]:
     }
 
 
-def _newest(uid: str) -> dict[str, Any]:
-    """The link to the same board of the newest run: without a choice, Grafana takes the first value of a variable."""
+def _newest(uid: str, of: str) -> dict[str, Any]:
+    """The link to the same board of the newest: without a choice, Grafana takes the first value of a variable."""
     return {
         "type": "link",
-        "title": "newest run",
+        "title": f"newest {of}",
         "tags": [],
         "asDropdown": False,
         "includeVars": False,
         "keepTime": False,
         "targetBlank": False,
         "icon": "bolt",
-        "tooltip": "Follow the run that has begun last",
+        "tooltip": f"Follow the {of} that has begun last",
         "url": f"/d/{uid}?from=now-5m&to=now",
     }
 
 
-def _variable(name: str, label: str, asked: str, *, several: bool = False) -> dict[str, Any]:
+def _variable(name: str, label: str, asked: str, *, several: bool = False, newest: bool = True) -> dict[str, Any]:
     """A variable and the query for its values. The ids must differ: Grafana 9 keeps only one variable per id."""
     return {
         "id": name,
@@ -108,8 +108,8 @@ def _variable(name: str, label: str, asked: str, *, several: bool = False) -> di
         "regex": "",
         # with every change of the time range
         "refresh": 2,
-        # by name: runs from the newest, since a run's name begins with its time
-        "sort": 1 if several else 2,
+        # by name: runs and campaigns from the newest, since their names begin with their times
+        "sort": 2 if newest else 1,
         "multi": several,
         "includeAll": several,
         "current": {"selected": True, "text": ["All"], "value": ["$__all"]} if several else {},
@@ -122,7 +122,9 @@ def _variable(name: str, label: str, asked: str, *, several: bool = False) -> di
 _VARIABLES = {
     "run": _variable("run", "Run", tag_values("link", "run", of="all")),
     "other": _variable("other", "Other run (B)", tag_values("link", "run", of="others")),
-    "flow": _variable("flow", "Flow", tag_values("flow", "flow"), several=True),
+    "flow": _variable("flow", "Flow", tag_values("flow", "flow"), several=True, newest=False),
+    "campaign": _variable("campaign", "Campaign", tag_values("campaigns", "campaign", of="all")),
+    "metric": _variable("metric", "Metric", tag_values("campaign_points", "metric", of="campaign"), newest=False),
 }
 
 

@@ -33,6 +33,8 @@ SHORT_MS = round(500 * WINDOW_S)
 _RUN = '"run" =~ /^${run:regex}$/'
 _OTHER = '"run" =~ /^${other:regex}$/'
 _TIME = "$timeFilter"
+#: the chosen campaign
+CAMPAIGN = '"campaign" =~ /^${campaign:regex}$/'
 
 
 @dataclass(frozen=True, slots=True)
@@ -252,8 +254,13 @@ def newest(scope: Scope = RUN) -> str:
 
 
 def tag_values(measurement: str, tag: str, *, of: str = "run") -> str:
-    """The values of a variable: those of a tag, in the chosen `run`, in `all` runs, or in all `others`."""
-    where = {"run": f" WHERE {_RUN}", "all": "", "others": f" WHERE {_RUN.replace('=~', '!~')}"}[of]
+    """The values of a variable: those of a tag, in the chosen `run` or `campaign`, in `all`, or in all `others`."""
+    where = {
+        "run": f" WHERE {_RUN}",
+        "campaign": f" WHERE {CAMPAIGN}",
+        "all": "",
+        "others": f" WHERE {_RUN.replace('=~', '!~')}",
+    }[of]
     return f'SHOW TAG VALUES FROM "{measurement}" WITH KEY = "{tag}"{where}'
 
 

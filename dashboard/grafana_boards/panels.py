@@ -132,18 +132,18 @@ def _chart(
         asked += [(query(line, scope, factor), _alias(line, name, letter)) for letter, scope in runs.items()]
         if direction is not None and "" in runs:
             bounds = _band(lines, number) if line.band else {}
-            overrides.append(_override("byName", name, color=_fixed(_colour(line, direction)), **bounds))
+            overrides.append(override("byName", name, color=_fixed(_colour(line, direction)), **bounds))
         elif number and (line.suffix or "" not in runs):
             end = line.suffix or "all flows"
-            overrides.append(_override("byRegexp", f"/ {end}$/", **{"custom.lineStyle": _DASHES}))
+            overrides.append(override("byRegexp", f"/ {end}$/", **{"custom.lineStyle": _DASHES}))
     for line in counted if "" in runs else ():
         # a legend's own mean gives a second with ten packets the weight of one with a thousand
         name = f"{line.suffix or line.short or chart.title.lower()}{_OVERALL}"
         asked.append((query(line, runs[""].over("range"), factor), _alias(replace(line, suffix=name), name, "")))
         if direction is not None:
-            overrides.append(_override("byName", name, color=_fixed(_colour(line, direction)), **_UNSEEN))
+            overrides.append(override("byName", name, color=_fixed(_colour(line, direction)), **_UNSEEN))
         else:
-            overrides.append(_override("byRegexp", f"/{_OVERALL}$/", **_UNSEEN))
+            overrides.append(override("byRegexp", f"/{_OVERALL}$/", **_UNSEEN))
     targets = [target(ref, text, alias) for ref, (text, alias) in zip(_REFS, asked, strict=False)]
     # rows of a legend for two series of each query, and its head
     height = max(height, -(-((2 * len(targets) + 1) * _LEGEND_ROW_PX + _HEAD_PX) // _GRID_PX))
@@ -163,7 +163,9 @@ def _chart(
     }
     if chart.scale == "zero":
         defaults["min"] = 0
-    panel = _panel("timeseries", title, f"{chart.description}.", targets, defaults, overrides, width=12, height=height)
+    panel = new_panel(
+        "timeseries", title, f"{chart.description}.", targets, defaults, overrides, width=12, height=height
+    )
     panel["options"] = {
         "legend": {
             "showLegend": True,
@@ -205,7 +207,7 @@ def _fixed(colour: str) -> dict[str, str]:
 
 def _coloured_run(letter: str) -> dict[str, Any]:
     """The colour of all series of one of two runs, whose names begin with its letter."""
-    return _override("byRegexp", f"/^{letter}( |$)/", color=_fixed(_RUNS[letter]))
+    return override("byRegexp", f"/^{letter}( |$)/", color=_fixed(_RUNS[letter]))
 
 
 def _alias(line: Line, name: str, letter: str) -> str:
@@ -224,7 +226,7 @@ def headline(title: str, description: str, chart: str, number: int = 0, *, colou
     alias = {"link": "$tag_link", "flow": "$tag_flow"}.get(line.by, "all chosen flows")
     asked = target("A", query(line, scope, factor), alias)
     defaults = _moment(unit, min(decimals, 2), colour)
-    panel = _panel("stat", title, description, [asked], defaults, [], width=4, height=4)
+    panel = new_panel("stat", title, description, [asked], defaults, [], width=4, height=4)
     panel |= {"timeFrom": HEADLINE, "hideTimeOverride": True}
     panel["options"] = {
         "reduceOptions": {"calcs": ["lastNotNull"], "fields": "", "values": False},
@@ -268,7 +270,7 @@ def states(title: str, description: str, asked: str, meanings: Mapping[str, tupl
         "custom": {"fillOpacity": 70, "lineWidth": 0, "spanNulls": False},
         "mappings": mappings,
     }
-    panel = _panel(
+    panel = new_panel(
         "state-timeline", title, description, [target("A", asked, "$tag_link")], defaults, [], width=24, height=4
     )
     panel["options"] = {
@@ -297,7 +299,7 @@ def bars(title: str, description: str, unit: str, *asked: tuple[str, str]) -> Pa
     targets = [target(ref, text, alias) for ref, (text, alias) in zip(_REFS, asked, strict=False)]
     defaults = _moment(name, decimals, "blue") | {"min": 0}
     overrides = [_coloured_run(letter) for letter in _RUNS]
-    panel = _panel("bargauge", title, description, targets, defaults, overrides, width=8, height=6)
+    panel = new_panel("bargauge", title, description, targets, defaults, overrides, width=8, height=6)
     panel["options"] = {
         "reduceOptions": {"calcs": ["lastNotNull"], "fields": "", "values": False},
         "orientation": "horizontal",
@@ -321,14 +323,14 @@ def from_zero(title: str, description: str, unit: str, asked: Mapping[str, str])
     # else Grafana makes one of what the columns' names have in common
     line["axisLabel"] = title.partition(" from zero")[0]
     overrides = [
-        *(_override("byName", ALIGNED.format(letter), color=_fixed(_RUNS[letter])) for letter in asked),
+        *(override("byName", ALIGNED.format(letter), color=_fixed(_RUNS[letter])) for letter in asked),
         *(
-            _override("byName", ALIGNED_S.format(letter), unit="suffix:s", **{"custom.axisLabel": _FROM_ZERO})
+            override("byName", ALIGNED_S.format(letter), unit="suffix:s", **{"custom.axisLabel": _FROM_ZERO})
             for letter in asked
         ),
     ]
     defaults = {"unit": name, "custom": line, "color": {"mode": "palette-classic"}, "min": 0}
-    panel = _panel("xychart", title, description, targets, defaults, overrides, width=12, height=8)
+    panel = new_panel("xychart", title, description, targets, defaults, overrides, width=12, height=8)
     panel["options"] = {
         "seriesMapping": "manual",
         "dims": {"frame": 0},
@@ -359,12 +361,12 @@ def table_of_runs(title: str, description: str, asked: str, boards: Mapping[str,
         for uid, title in boards.items()
     ]
     overrides = [
-        _override("byRegexp", "/^[Tt]ime$/", displayName="began", **{"custom.width": 180}),
-        _override("byName", "run", links=links, **{"custom.width": 380}),
-        _override("byName", "goodput", unit=_unit("bit/s")[0], decimals=2),
-        _override("byName", "duration", unit="suffix:s", decimals=1),
-        _override("byName", "seed", decimals=0),
-        _override("byRegexp", "/^(begins|ends)$/", **{"custom.hidden": True}),
+        override("byRegexp", "/^[Tt]ime$/", displayName="began", **{"custom.width": 180}),
+        override("byName", "run", links=links, **{"custom.width": 380}),
+        override("byName", "goodput", unit=_unit("bit/s")[0], decimals=2),
+        override("byName", "duration", unit="suffix:s", decimals=1),
+        override("byName", "seed", decimals=0),
+        override("byRegexp", "/^(begins|ends)$/", **{"custom.hidden": True}),
     ]
     defaults = {
         "color": {"mode": "fixed", "fixedColor": "text"},
@@ -372,7 +374,7 @@ def table_of_runs(title: str, description: str, asked: str, boards: Mapping[str,
         "noValue": "not over yet",
     }
     asking = target("A", asked, "") | {"resultFormat": "table"}
-    panel = _panel("table", title, description, [asking], defaults, overrides, width=24, height=height)
+    panel = new_panel("table", title, description, [asking], defaults, overrides, width=24, height=height)
     panel["options"] = {"showHeader": True, "sortBy": [{"displayName": "began", "desc": True}]}
     return panel
 
@@ -389,7 +391,7 @@ def target(ref: str, asked: str, alias: str) -> dict[str, Any]:
     }
 
 
-def _panel(
+def new_panel(
     kind: str,
     title: str,
     description: str,
@@ -400,6 +402,7 @@ def _panel(
     width: int,
     height: int,
 ) -> Panel:
+    """Return a panel of Grafana's type `kind`; its size is in cells of the grid."""
     return {
         "type": kind,
         "title": title,
@@ -413,7 +416,8 @@ def _panel(
     }
 
 
-def _override(matcher: str, options: str, **properties: Any) -> dict[str, Any]:
+def override(matcher: str, options: str, **properties: Any) -> dict[str, Any]:
+    """Return properties of the fields that Grafana's matcher finds."""
     return {
         "matcher": {"id": matcher, "options": options},
         "properties": [{"id": name, "value": value} for name, value in properties.items()],

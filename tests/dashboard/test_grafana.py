@@ -87,7 +87,7 @@ def test_a_board_has_headings_and_no_panels_over_each_other(name: str) -> None:
     # without a run and with a time that goes on; Grafana takes the first of the variable's values, sorted from the last
     assert [each["url"] for each in newest] == ([f"/d/fadelab-{name}?from=now-5m&to=now"] if name != "runs" else [])
     for variable in board["templating"]["list"]:
-        if variable["name"] == "run":
+        if variable["name"] in ("run", "campaign"):
             assert (variable["sort"], variable["current"]) == (2, {})
     places: set[tuple[int, int]] = set()
     for panel in board["panels"]:

@@ -29,6 +29,7 @@ from tests.harness.grafana import (
     asking,
     database,
     keep,
+    keep_campaign,
     panel_of,
     targets,
 )
@@ -112,6 +113,7 @@ def filled(influx: Influx, tmp_path_factory: pytest.TempPathFactory) -> Filled:
     made = keep(influx, RUN, EPOCH_NS, run_records("bulk"), spool)
     for run in ("20260921-a.b-s12", "20260921-aXb-s1"):
         keep(influx, run, EPOCH_NS, run_records("elsewhere"), spool)
+    keep_campaign(influx, "campaign", EPOCH_NS, spool)
     return made
 
 
@@ -167,9 +169,23 @@ def test_annotations_say_what_happened(name: str, filled: Filled) -> None:
 
 
 def test_every_name_in_a_query_is_in_the_database(filled: Filled) -> None:
-    known = {"part", "whole", "one", "span", "most", "share", "goodput", "total", "rate", "at", "duration"}
+    known = {
+        "part",
+        "whole",
+        "one",
+        "span",
+        "most",
+        "share",
+        "goodput",
+        "total",
+        "rate",
+        "at",
+        "duration",
+        "progress",
+        "settings",
+    }
     for record in DATABASE_TYPES:
-        known |= {record.measurement, "run", "tier", "scenario", *record.tags}
+        known |= {record.measurement, "run", "tier", "scenario", "campaign", *record.tags}
     for series in filled.influx.query("SHOW FIELD KEYS"):
         known |= {row[0] for row in series.values}
     for board in BOARDS.values():

@@ -59,7 +59,7 @@ def test_a_finished_run_fills_every_panel_but_the_radios(tmp_path: Path) -> None
     work = [{"kind": "bulk", "duration_s": 5, "drain_s": 1}] * 2
     empty = set()
     with recorded_run(tmp_path, channel={"per": 0.1}, workloads=work) as run:
-        for board in BOARDS.values():
+        for board in (board for name, board in BOARDS.items() if name != "campaigns"):
             for panel in asking(board):
                 answers = {
                     target["query"]: run.rows(target["query"], board, panel["interval"]) for target in panel["targets"]

@@ -13,8 +13,8 @@ from typing import Any
 
 from dashboard.grafana_boards.boards import OF_RUN, files
 from telemetry.influx import Influx, InfluxServer, InfluxSink
-from telemetry.records import Record, RunRecord
-from tests.harness.records import recorded
+from telemetry.records import CampaignPointRecord, CampaignRecord, CampaignRunRecord, Record, RunRecord
+from tests.harness.records import full, recorded
 
 BOARDS: dict[str, dict[str, Any]] = {
     Path(name).stem: json.loads(text) for name, text in files().items() if name.endswith(".json")
@@ -119,3 +119,13 @@ def keep(influx: Influx, run: str, epoch_ns: int, records: Iterable[Record], spo
     sink.close()
     assert sink.status().waiting == 0
     return Filled(influx, run, epoch_ns // MS, ends_ms)
+
+
+def keep_campaign(influx: Influx, campaign: str, epoch_ns: int, spool: Path) -> None:
+    """Write a campaign with one point and one run."""
+    sink = InfluxSink(influx, {"campaign": campaign}, spool, flush_s=30)
+    sink.begin(epoch_ns)
+    for kind in (CampaignRecord, CampaignPointRecord, CampaignRunRecord):
+        sink.write(full(kind, time_ns=0))
+    sink.close()
+    assert sink.status().waiting == 0

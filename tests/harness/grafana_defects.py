@@ -14,9 +14,16 @@ Board = dict[str, Any]
 #: defaults of `schemaVersion`; boards of older schemas each Grafana brings up to its own
 SCHEMAS = {"9.4": 36, "12.0": 41}
 #: known to both
-_PANELS = {"row", "timeseries", "stat", "state-timeline", "bargauge", "table", "xychart"}
+_PANELS = {"row", "timeseries", "stat", "state-timeline", "bargauge", "barchart", "table", "xychart"}
 _COLOUR_MODES = {"fixed", "thresholds", "palette-classic", "shades"}
 _REDUCERS = {"lastNotNull", "mean", "max", "min"}
+#: with the options by which both do the same
+_TRANSFORMATIONS = {
+    "sortBy": {"fields", "sort"},
+    "organize": {"excludeByName"},
+    "groupBy": {"fields"},
+    "groupingToMatrix": {"rowField", "columnField", "valueField"},
+}
 
 #: decimal prefixes are put before these, or they say nothing of what is counted
 _BAD_UNITS = {"decbytes", "bytes", "bps", "hertz", "rothz", "cps", "short", "none", "percentunit", "pps"}
@@ -47,8 +54,9 @@ def _unreadable(panel: dict[str, Any]) -> Iterator[str]:
     calcs = [*options.get("legend", {}).get("calcs", ()), *options.get("reduceOptions", {}).get("calcs", ())]
     if set(calcs) - _REDUCERS:
         yield f"reducers {calcs}"
-    if panel.get("transformations"):
-        yield "transformations, which differ from one Grafana to another"
+    for each in panel.get("transformations", ()):
+        if each["id"] not in _TRANSFORMATIONS or set(each["options"]) - _TRANSFORMATIONS[each["id"]]:
+            yield f"transformation {each['id']}, which differs from one Grafana to another"
 
 
 def defects(boards: dict[str, Board]) -> set[str]:
