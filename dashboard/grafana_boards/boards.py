@@ -10,12 +10,13 @@ from dashboard.grafana_boards import influxql
 from dashboard.grafana_boards.alerts import alerting
 from dashboard.grafana_boards.campaigns import campaigns
 from dashboard.grafana_boards.frame import OLDEST_SCHEMA, Row, board
-from dashboard.grafana_boards.influxql import COMPARED, RUN
+from dashboard.grafana_boards.influxql import COMPARED, REPEATED, RUN, SEVERAL
 from dashboard.grafana_boards.panels import (
     LOSS,
     SNR,
     Panel,
     bars,
+    bars_of_two,
     charts,
     from_zero,
     headline,
@@ -76,6 +77,12 @@ def make(schema: int, *, named_in: str | None = None) -> dict[str, dict[str, Any
             "Figures of two whole runs, and both from their begin; below, over time, if they ran at the same time.",
             _compare(),
             ("run", "other", "flow"),
+        ),
+        "several": (
+            "Several runs",
+            "Figures of any number of whole runs, and each from its begin.",
+            _several(),
+            ("runs",),
         ),
         "campaigns": (
             "Campaigns",
@@ -193,12 +200,16 @@ def _compare() -> list[Row]:
     before, after = loss("corruption_losses", "frames"), loss("residual_losses", "packets")
     halves = "Median and 95th percentile of the smoothed round-trip times."
     figures = [
-        bars("Goodput of the run", "As in the runs' summaries; no figure before a run has ended.", "bit/s", *goodput),
-        bars("Loss before repair", "Share of frames the medium took.", "%", *before),
-        bars("Loss after repair", "Share of packets that stayed lost.", "%", *after),
-        bars("Round-trip time", halves, "ms", *rtt(50), *rtt(95)),
-        bars("Timeouts", "Of all flows.", "timeouts", *timeouts),
-        bars("Link retransmissions", "Share of frames that were sent again.", "%", *loss("retransmissions", "frames")),
+        bars_of_two(
+            "Goodput of the run", "As in the runs' summaries; no figure before a run has ended.", "bit/s", *goodput
+        ),
+        bars_of_two("Loss before repair", "Share of frames the medium took.", "%", *before),
+        bars_of_two("Loss after repair", "Share of packets that stayed lost.", "%", *after),
+        bars_of_two("Round-trip time", halves, "ms", *rtt(50), *rtt(95)),
+        bars_of_two("Timeouts", "Of all flows.", "timeouts", *timeouts),
+        bars_of_two(
+            "Link retransmissions", "Share of frames that were sent again.", "%", *loss("retransmissions", "frames")
+        ),
     ]
     each = "Each second of both whole runs, over the time since its own begin."
     aligned = [
@@ -238,4 +249,44 @@ def _compare() -> list[Row]:
         ("Over the time of each run", aligned),
         ("Side by side: TCP", [*charts("goodput", "cwnd", runs=COMPARED)]),
         ("Side by side: link", [*charts("throughput", "per", runs=COMPARED)]),
+    ]
+
+
+def _several() -> list[Row]:
+    def figure(title: str, description: str, unit: str, asked: str) -> Panel:
+        return bars(title, description, unit, (asked, "$tag_run"), width=6, height=8, long_names=True)
+
+    def share(title: str, description: str, counter: str, of: str) -> Iterator[Panel]:
+        line = Line(LinkRecord, "link", "", Share(counter, of))
+        for direction in SIDES:
+            asked = influxql.query(line, SEVERAL.only("link", direction))
+            yield figure(f"{title}, {direction}", description, "%", asked)
+
+    goodput = influxql.finished("goodput_bps", SEVERAL, 1e-6)
+    p50, p95 = (influxql.percentile("srtt_ms", percent, TcpRecord, SEVERAL) for percent in (50, 95))
+    timeouts = influxql.highest("timeouts", TcpRecord, SEVERAL)
+    smoothed = "Of the smoothed round-trip times that all senders have recorded."
+    figures = [
+        figure("Goodput of the run", "As in the runs' summaries; no figure before a run has ended.", "bit/s", goodput),
+        figure("Median round-trip time", smoothed, "ms", p50),
+        figure("95th percentile of the round-trip time", smoothed, "ms", p95),
+        figure("Timeouts", "Of all flows.", "timeouts", timeouts),
+        *share("Loss before repair", "Share of frames the medium took.", "corruption_losses", "frames"),
+        *share("Loss after repair", "Share of packets that stayed lost.", "residual_losses", "packets"),
+        *share("Link retransmissions", "Share of frames that were sent again.", "retransmissions", "frames"),
+    ]
+    each = "Each second of the whole run, over the time since its begin."
+    goodput_s = {"one": influxql.aligned_goodput("one", REPEATED, 1e-6)}
+    cwnd_s = {"one": influxql.aligned_total("cwnd_bytes", "one", REPEATED, 1e-3)}
+    hint = "A click on the run's name leads to its boards, at its time."
+    return [
+        ("The runs", [table_of_runs("Chosen runs", hint, influxql.chosen_runs(), OF_RUN, height=7)]),
+        ("Whole runs", figures),
+        (
+            "$runs",
+            [
+                from_zero("Goodput of all flows from zero", each, "bit/s", goodput_s),
+                from_zero("Congestion window of all flows from zero", each, "bytes", cwnd_s),
+            ],
+        ),
     ]

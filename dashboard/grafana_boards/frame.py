@@ -16,7 +16,7 @@ REFRESH = "5s"
 _TAG = "fadelab"
 _COLUMNS = 24
 
-#: a heading and the panels below it
+#: a heading and the panels below it; a row with a variable for heading is there for each of its values
 Row = tuple[str, list[Panel]]
 
 
@@ -50,7 +50,8 @@ def _placed(rows: Sequence[Row]) -> list[Panel]:
     y = 0
     for heading, panels in rows:
         place = {"x": 0, "y": y, "w": _COLUMNS, "h": 1}
-        found.append({"type": "row", "title": heading, "collapsed": False, "gridPos": place, "panels": []})
+        repeated = {"repeat": heading[1:]} if heading.startswith("$") else {}
+        found.append({"type": "row", "title": heading, "collapsed": False, "gridPos": place, "panels": []} | repeated)
         x, y, bottom = 0, y + 1, y + 1
         for panel in panels:
             size = panel["gridPos"]
@@ -95,7 +96,9 @@ def _newest(uid: str, of: str) -> dict[str, Any]:
     }
 
 
-def _variable(name: str, label: str, asked: str, *, several: bool = False, newest: bool = True) -> dict[str, Any]:
+def _variable(
+    name: str, label: str, asked: str, *, several: bool = False, every: bool = False, newest: bool = True
+) -> dict[str, Any]:
     """A variable and the query for its values. The ids must differ: Grafana 9 keeps only one variable per id."""
     return {
         "id": name,
@@ -111,8 +114,8 @@ def _variable(name: str, label: str, asked: str, *, several: bool = False, newes
         # by name: runs and campaigns from the newest, since their names begin with their times
         "sort": 2 if newest else 1,
         "multi": several,
-        "includeAll": several,
-        "current": {"selected": True, "text": ["All"], "value": ["$__all"]} if several else {},
+        "includeAll": every,
+        "current": {"selected": True, "text": ["All"], "value": ["$__all"]} if every else {},
         "options": [],
         "hide": 0,
         "skipUrlSync": False,
@@ -121,8 +124,9 @@ def _variable(name: str, label: str, asked: str, *, several: bool = False, newes
 
 _VARIABLES = {
     "run": _variable("run", "Run", tag_values("link", "run", of="all")),
+    "runs": _variable("runs", "Runs", tag_values("link", "run", of="all"), several=True),
     "other": _variable("other", "Other run (B)", tag_values("link", "run", of="others")),
-    "flow": _variable("flow", "Flow", tag_values("flow", "flow"), several=True, newest=False),
+    "flow": _variable("flow", "Flow", tag_values("flow", "flow"), several=True, every=True, newest=False),
     "campaign": _variable("campaign", "Campaign", tag_values("campaigns", "campaign", of="all")),
     "metric": _variable("metric", "Metric", tag_values("campaign_points", "metric", of="campaign"), newest=False),
 }

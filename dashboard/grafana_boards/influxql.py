@@ -32,6 +32,7 @@ SHORT_MS = round(500 * WINDOW_S)
 
 _RUN = '"run" =~ /^${run:regex}$/'
 _OTHER = '"run" =~ /^${other:regex}$/'
+_RUNS = '"run" =~ /^${runs:regex}$/'
 _TIME = "$timeFilter"
 #: the chosen campaign
 CAMPAIGN = '"campaign" =~ /^${campaign:regex}$/'
@@ -45,6 +46,8 @@ class Scope:
     where: tuple[str, ...]
     #: one value per interval of the panel, of the whole time range, or of the whole run in any range
     per: str = "interval"
+    #: tags that tell series apart, besides those of their records
+    each: tuple[str, ...] = ()
 
     def chosen(self, name: str) -> "Scope":
         """Return the scope limited to the values that the board's variable `name` has for the tag of that name."""
@@ -64,7 +67,7 @@ class Scope:
 
     def by(self, tags: Sequence[str]) -> str:
         """The tags that distinguish series: a list for GROUP BY."""
-        return ", ".join(f'"{tag}"' for tag in tags)
+        return ", ".join(f'"{tag}"' for tag in (*self.each, *tags))
 
     def per_value(self, tags: Sequence[str]) -> str:
         """The GROUP BY that makes one value of each interval, of the range or of the run."""
@@ -81,6 +84,9 @@ class Scope:
 RUN = Scope((_RUN,))
 #: the runs of the board that compares, by the letter that stands for each
 COMPARED = {"A": RUN, "B": Scope((_OTHER,))}
+#: all chosen runs of the board of several, each whole; and in a row that is repeated, the one of that row
+SEVERAL = Scope((_RUNS,), "run", ("run",))
+REPEATED = Scope((_RUNS,), "run")
 
 
 def query(line: Line, scope: Scope, factor: float = 1.0) -> str:
@@ -215,6 +221,12 @@ def highest(counter: str, record: type[DatabaseRecord], scope: Scope) -> str:
     return f'SELECT sum("most") FROM ({most}){scope.group(())}'
 
 
+def percentile(field: str, percent: int, record: type[DatabaseRecord], scope: Scope) -> str:
+    """A percentile of a figure of all sources together."""
+    asked = f'SELECT percentile("{field}", {percent}) FROM "{record.measurement}" WHERE {scope.conditions()}'
+    return asked + scope.per_value(())
+
+
 def finished(field: str, scope: Scope, factor: float = 1.0) -> str:
     """The figures of whole runs in the list of runs."""
     return _plain(f'last("{field}"){_times(factor)}', RunRecord, scope)
@@ -231,6 +243,11 @@ def runs(where: str = "", most: int = 500) -> str:
 def chosen_run() -> str:
     """The chosen run, whenever it was; a table."""
     return runs(_RUN, 1)
+
+
+def chosen_runs() -> str:
+    """All chosen runs, whenever they were; a table."""
+    return runs(_RUNS)
 
 
 def compared_runs() -> dict[str, str]:

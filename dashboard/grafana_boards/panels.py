@@ -293,24 +293,40 @@ def _names() -> Iterator[dict[str, Any]]:
         yield {"type": "regex", "options": {"pattern": f"/^({pattern})$/", "result": result}}
 
 
-def bars(title: str, description: str, unit: str, *asked: tuple[str, str]) -> Panel:
+def bars_of_two(title: str, description: str, unit: str, *asked: tuple[str, str]) -> Panel:
     """Figures of two whole runs as bars; `asked` are pairs of a query and an alias that begins with a run's letter."""
+    return bars(title, description, unit, *asked, overrides=[_coloured_run(letter) for letter in _RUNS])
+
+
+def bars(
+    title: str,
+    description: str,
+    unit: str,
+    *asked: tuple[str, str],
+    overrides: Sequence[Mapping[str, Any]] = (),
+    width: int = 8,
+    height: int = 6,
+    long_names: bool = False,
+) -> Panel:
+    """Figures of whole runs as bars; `asked` are pairs of a query and an alias."""
     name, _, decimals = _unit(unit)
     targets = [target(ref, text, alias) for ref, (text, alias) in zip(_REFS, asked, strict=False)]
     defaults = _moment(name, decimals, "blue") | {"min": 0}
-    overrides = [_coloured_run(letter) for letter in _RUNS]
-    panel = new_panel("bargauge", title, description, targets, defaults, overrides, width=8, height=6)
+    panel = new_panel("bargauge", title, description, targets, defaults, overrides, width=width, height=height)
     panel["options"] = {
         "reduceOptions": {"calcs": ["lastNotNull"], "fields": "", "values": False},
         "orientation": "horizontal",
         "displayMode": "basic",
         "showUnfilled": True,
     }
+    if long_names:
+        # Grafana 9.4 knows the size alone, and finds the place itself
+        panel["options"] |= {"text": {"titleSize": 12}, "namePlacement": "top"}
     return panel
 
 
 def from_zero(title: str, description: str, unit: str, asked: Mapping[str, str]) -> Panel:
-    """A figure of two whole runs over the time of each; `asked`: the tables by the runs' letters.
+    """A figure of one or two whole runs over the time of each; `asked`: the tables by the runs' letters.
 
     Grafana 9.2 and later have the panel, whose options are those of before 11.1: later ones read them, too, as the
     board names no version.
@@ -323,7 +339,7 @@ def from_zero(title: str, description: str, unit: str, asked: Mapping[str, str])
     # else Grafana makes one of what the columns' names have in common
     line["axisLabel"] = title.partition(" from zero")[0]
     overrides = [
-        *(override("byName", ALIGNED.format(letter), color=_fixed(_RUNS[letter])) for letter in asked),
+        *(override("byName", ALIGNED.format(letter), color=_fixed(_run_colour(letter))) for letter in asked),
         *(
             override("byName", ALIGNED_S.format(letter), unit="suffix:s", **{"custom.axisLabel": _FROM_ZERO})
             for letter in asked
@@ -338,7 +354,7 @@ def from_zero(title: str, description: str, unit: str, asked: Mapping[str, str])
             {"x": ALIGNED_S.format(letter), "y": ALIGNED.format(letter), "frame": number, "pointColor": _point(letter)}
             for number, letter in enumerate(asked)
         ],
-        "legend": {"showLegend": True, "displayMode": "list", "placement": "bottom", "calcs": []},
+        "legend": {"showLegend": len(asked) > 1, "displayMode": "list", "placement": "bottom", "calcs": []},
         "tooltip": {"mode": "single", "sort": "none"},
     }
     return panel
@@ -348,7 +364,11 @@ _FROM_ZERO = "seconds since the begin of the run"
 
 
 def _point(letter: str) -> dict[str, str]:
-    return {"fixed": _RUNS[letter]}
+    return {"fixed": _run_colour(letter)}
+
+
+def _run_colour(letter: str) -> str:
+    return _RUNS.get(letter, "blue")
 
 
 def table_of_runs(title: str, description: str, asked: str, boards: Mapping[str, str], *, height: int) -> Panel:
@@ -361,11 +381,11 @@ def table_of_runs(title: str, description: str, asked: str, boards: Mapping[str,
         for uid, title in boards.items()
     ]
     overrides = [
-        override("byRegexp", "/^[Tt]ime$/", displayName="began", **{"custom.width": 180}),
-        override("byName", "run", links=links, **{"custom.width": 380}),
+        override("byRegexp", "/^[Tt]ime$/", displayName="began", **{"custom.width": 190}),
+        override("byName", "run", links=links, **{"custom.width": 430}),
         override("byName", "goodput", unit=_unit("bit/s")[0], decimals=2),
-        override("byName", "duration", unit="suffix:s", decimals=1),
-        override("byName", "seed", decimals=0),
+        override("byName", "duration", unit="suffix:s", decimals=1, **{"custom.width": 110}),
+        override("byName", "seed", decimals=0, **{"custom.width": 80}),
         override("byRegexp", "/^(begins|ends)$/", **{"custom.hidden": True}),
     ]
     defaults = {

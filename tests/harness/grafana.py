@@ -53,7 +53,7 @@ class Filled:
                 assert self.run not in found
                 # of one run alone, every figure is there twice
                 found = [self.run]
-            if variable["name"] == "run":
+            if variable["name"] in ("run", "runs"):
                 assert self.run in found
                 found = [self.run]
             assert found, query
