@@ -45,7 +45,17 @@ ATTEMPTS = 3
 #: what `--part` chooses
 _PARTS = ("quick", "parallel", "compiled", "light", "realtime", "cores")
 #: tests of cores, which `--part compiled` runs against the compiled ones
-_OF_CORES = ("channel", "common", "conformance", "hosts/engine", "hosts/tcp", "linklayer", "tcpip", "testbed/model")
+_OF_CORES = (
+    "channel",
+    "common",
+    "conformance",
+    "hosts/engine",
+    "hosts/tcp",
+    "hosts/workloads",
+    "linklayer",
+    "tcpip",
+    "testbed/model",
+)
 #: but these, which are of schemas, documents and radios
 _NOT_OF_CORES = ("conformance/test_options", "conformance/test_papers", "conformance/test_phys", "common/test_registry")
 #: results that compiled and interpreted cores must give alike: slow tests, too, run with both

@@ -7,9 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from hosts.workloads.program import ProgramTraffic
-from hosts.workloads.programs import Place
-from hosts.workloads.programs.iperf3 import PROGRAM as IPERF3
 from testbed.live.children import ChildError
 from testbed.running import run_once
 from tests.harness.live_runs import Capture, folder_of, refused, tell_lateness
@@ -140,16 +137,3 @@ def test_arguments_against_the_workload_are_one_line(capsys: Capture, tool: str,
     word = next(word for word in arguments.split() if word not in ("-P", "2"))
     line = refused(capsys, *changed(f"tool={tool}", f"arguments={arguments}", *size))
     assert f"workloads.0: arguments {arguments!r}: {word} is not for them" in line
-
-
-@pytest.mark.parametrize("arguments", ["-P 2 -C reno", "-Creno", "-w 64K -Z --set-mss 1000", "-b1M --timestamps"])
-def test_other_arguments_are_taken(arguments: str) -> None:
-    ProgramTraffic(tool="iperf3", arguments=arguments)
-
-
-def test_iperf3_gets_whole_seconds_and_never_none() -> None:
-    """Of `--time 0.5` it would make 0, which is for ever."""
-    for duration_s, told in ((0.5, "1"), (2.0, "2"), (2.5, "3"), (1e6, "1000000")):
-        place = Place(address="10.0.0.1", port=1, host="h1", namespace="", duration_s=duration_s, bytes=None, seed=1)
-        words = IPERF3.client(place).words
-        assert words[words.index("--time") + 1] == told
