@@ -79,6 +79,8 @@ class Agent:
         #: of own flows, connections that have come about and ended: the receiver numbers those that it accepts
         self._connected: dict[str, int] = {}
         self._marked: dict[str, int] = {}
+        #: flows of which an end has reported
+        self._reported: set[str] = set()
         #: receivers of the answers to probes
         self._replies: dict[str, UdpReceiver] = {}
         self._awaiting: dict[str, Callable[[Counts], None]] = {}
@@ -137,6 +139,7 @@ class Agent:
     def report(self, work: Workload, flow: str, index: int, result: Sent | Received) -> None:
         """Report an end."""
         self._missing -= 1
+        self._reported.add(flow)
         self._ended(EndReport(host=self.context.host, flow=flow, kind=work.kind, index=index, result=result))
 
     def end_counting(self, flow: str) -> None:
@@ -172,14 +175,15 @@ class Agent:
         self._transports[work.transport].accept(port, accepted)
 
     def give_up(self, work: Workload, flow: str) -> None:
-        """End a flow's only connection; its sender must have given up by now."""
-        end = self._receivers.get((flow, 0))
+        """End a flow's last connection; its sender must have given up by now."""
+        index = self._accepted.get(flow, 0)
+        end = self._receivers.get((flow, index - 1))
         if isinstance(end, ReceivingEnd):
             end.abort("the sender's end was not heard")
-        elif flow not in self._accepted:
-            # no connection has come about
-            self._accepted[flow] = 1
-            self._received(work, flow, 0, never_connected(self._contents(work).incoming(f"{flow}/0")))
+        elif flow not in self._reported:
+            # no connection has come about, or none after one that has broken
+            self._accepted[flow] = index + 1
+            self._received(work, flow, index, never_connected(self._contents(work).incoming(f"{flow}/{index}")))
 
     def connect(
         self,

@@ -142,6 +142,28 @@ def test_both_ends_give_up_in_time_when_nothing_crosses(cut_at: int, theirs: str
     assert (outcome.nbytes, outcome.span, outcome.finished) == (received.bytes, (0, 1), True)
 
 
+@pytest.mark.parametrize(
+    ("cut_at", "theirs", "ours"),
+    [
+        (SECOND // 2, "not connected within the duration", "never connected"),
+        (SECOND, "not drained in time", "the sender's end was not heard"),
+    ],
+    ids=["the link is dead when it would begin again", "the link dies after it has begun again"],
+)
+def test_a_bulk_that_has_begun_again_is_given_up_in_time(cut_at: int, theirs: str, ours: str) -> None:
+    hosts = TwoHosts(Bulk(duration_s=2, drain_s=0.5), again_ns=AGAIN_NS, cut=(cut_at, NEVER)).go()
+    hosts.run(SECOND // 2)
+    hosts.reset()
+    hosts.run(100 * SECOND)
+    [sent], [received] = hosts.sent, hosts.received
+    assert (sent.error, received.error) == (theirs, ours)
+    assert [report.index for report in hosts.reports] == [1, 1]
+    # those of the first connection count as well
+    assert received.bytes_at_duration is not None
+    assert received.bytes_at_duration > received.bytes
+    assert all(agent.done for agent in hosts.agents.values())
+
+
 def test_a_paused_bulk_writes_nothing_and_ends_in_time() -> None:
     hosts = TwoHosts(Bulk(duration_s=2)).go()
     hosts.run(SECOND)
