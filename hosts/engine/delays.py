@@ -39,7 +39,7 @@ class Delays:
         counts = self._counts
         us -= us % self._unit_us
         counts[us] = counts.get(us, 0) + number
-        if len(counts) > _MOST:
+        while len(self._counts) > _MOST:
             self._double_unit()
 
     def _double_unit(self) -> None:
