@@ -113,8 +113,8 @@ class OwnSender(SendingEnd):
         self.connection = self._socket.connection
         if self._socket.delays is not None:
             self.delays = self._socket.delays
-        if isinstance(context.probe, ConnectionProbe):
-            context.probe.watch(transfer.flow, partial(_info_if_connected, self.connection))
+        assert isinstance(context.probe, ConnectionProbe), "a host of our TCP has the probe for it"
+        context.probe.watch(transfer.flow, partial(_info_if_connected, self.connection))
 
     def handle(self, now: int) -> None:
         """React to an acknowledgement, to received data or to a timer of the connection."""

@@ -268,7 +268,8 @@ class Stack(Taker):
             receive = self._datagrams.get(packet.flow.destination_port)
             if receive is not None:
                 receive(packet)
-        elif isinstance(packet, Segment):
+        else:
+            assert isinstance(packet, Segment), "hosts exchange segments and datagrams"
             self._handle_unknown(packet)
 
     def forget(self, flow: Flow) -> None:

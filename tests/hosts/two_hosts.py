@@ -53,8 +53,9 @@ class TwoHosts:
         again_ns: int | None = None,
         programs: Programs | None = None,
         cut: tuple[int, int] = (0, 0),
+        tcp: TcpConfig = TCP,
     ) -> None:
-        self._workloads, self._again_ns, self._programs = workloads, again_ns, programs
+        self._workloads, self._again_ns, self._programs, self._tcp = workloads, again_ns, programs, tcp
         self.clock = VirtualClock()
         self._stacks: dict[Host, Stack] = {}
         self._wires = {host: self._wire(host, Cut(*cut)) for host in HOSTS}
@@ -101,7 +102,7 @@ class TwoHosts:
         )
         agent = self.agents[host] = Agent(
             context,
-            {"tcp": OwnTcp(context, stack, TCP)},
+            {"tcp": OwnTcp(context, stack, self._tcp)},
             StackDatagrams(stack),
             peer=ADDRESSES[peer_of(host)],
             workloads=self._workloads,

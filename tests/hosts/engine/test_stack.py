@@ -182,6 +182,17 @@ def test_a_sender_stops_when_its_time_is_over_and_drains() -> None:
     assert received.bytes > 1_000_000
 
 
+def test_a_sender_without_a_drain_time_waits_until_all_is_read() -> None:
+    two = Two()
+    two.listen()
+    two.send(end_at=SECOND)
+    two.clock.run()
+    [sent], [received] = two.sent, two.received
+    # the send buffer was full when the time was over, and no timer cut it short
+    assert sent.finished_ns > SECOND + 100 * MS
+    assert (sent.error, sent.bytes, received.bytes) == (None, received.bytes, two.counter.nbytes)
+
+
 def test_what_is_not_drained_in_time_is_thrown_away() -> None:
     two = Two()
     two.listen()
