@@ -6,7 +6,7 @@ from typing import Any, TypeVar
 
 import pytest
 
-from linklayer.classify import FAST
+from linklayer.classify import FAST, RELIABLE
 from linklayer.slacp import ChannelOptions, ReedSolomon, Slacp, SlacpConfig
 from linklayer.slacp.frames import Ack, Data, Fec, Frame, Sync
 from linklayer.slacp.receiver import ArqReceiver, FastReceiver
@@ -248,13 +248,14 @@ def test_a_full_window_waits_in_the_ip_queue_and_goes_on() -> None:
     assert pair.delivered[B] == packets(30)
 
 
-def test_only_one_unsent_packet_is_accepted() -> None:
+@pytest.mark.parametrize("channel", [RELIABLE, FAST])
+def test_only_one_unsent_packet_is_accepted(channel: int) -> None:
     pair = Pair().establish()
     end = pair.ends[A]
-    end.handle_packet(b"one", 0)
-    assert not end.wants_packet(0)
+    end.handle_packet(b"one", channel)
+    assert not end.wants_packet(channel)
     with pytest.raises(RuntimeError):
-        end.handle_packet(b"two", 0)
+        end.handle_packet(b"two", channel)
     pair.run()
     assert pair.delivered[B] == [b"one"]
 
@@ -395,6 +396,124 @@ def test_an_idle_link_says_little() -> None:
 def test_options_out_of_range_are_refused_by_name(option: str, value: float) -> None:
     with pytest.raises(ValueError, match=option):
         SlacpConfig(**{option: value})  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("options", "line"),
+    [
+        ({"block_frames": 100, "redundancy": 1.6}, r"redundancy is 1\.6: must be 255 frames a block at most"),
+        ({"dead_after_ms": 1000}, r"dead_after_ms is 1000: must be more than twice ack_timer_max_ms"),
+        ({"channels": (ChannelOptions(),) * 17}, r"channels is \(.*\): must be 1 to 16"),
+    ],
+)
+def test_options_that_do_not_go_together_are_one_line(options: dict[str, Any], line: str) -> None:
+    with pytest.raises(ValueError, match=f"^{line}$"):
+        SlacpConfig(**options)
+
+
+def test_frames_of_a_channel_that_is_not_there_are_refused() -> None:
+    pair = Pair().establish()
+    b = pair.ends[B]
+    tag = b._session.rx_tag
+    frames: list[Frame] = [
+        Data(tag, 2, 0, 0, 0, b"packet"),
+        Sync(tag, 15, 1, 0),
+        # nor are there acknowledgements on the fast channel
+        Ack(tag, FAST, 0, 0, 0, False),
+    ]
+    for refused, frame in enumerate(frames, start=1):
+        b.handle_frame(frame, pair.now)
+        assert b.stats.refused == refused
+    assert _polled(b) == []
+    # and the session goes on
+    pair.carry(*packets(5))
+    assert pair.delivered[B] == packets(5)
+
+
+def test_a_sync_of_the_fast_channel_tells_of_its_transmission_and_nothing_else() -> None:
+    pair = Pair().establish()
+    b = pair.ends[B]
+    tag = b._session.rx_tag
+    b.handle_frame(Sync(tag, FAST, 0, 100), pair.now)
+    b.handle_frame(Data(tag, FAST, 1, 0, 0, b"packet"), pair.now)
+    assert (_polled(b), b.stats.refused) == ([b"packet"], 0)
+    # of the transmissions 0 to 3 the third has not come
+    b.handle_frame(Data(tag, RELIABLE, 3, 0, 0, b"other"), pair.now)
+    assert next_frame(b, pair.now, Ack).tx_high == 3
+
+
+def test_every_channel_repeats_its_acknowledgement_when_the_timer_expires() -> None:
+    pair = Pair(SlacpConfig(channels=(ChannelOptions(), ChannelOptions()))).establish()
+    end = pair.ends[B]
+    end.handle_deadline(end._ack_at)
+    acks = [next_frame(end, end._ack_at, Ack) for _ in range(2)]
+    assert [(ack.channel, ack.repeat) for ack in acks] == [(0, True), (1, True)]
+    # an acknowledgement that a frame makes due is none of these
+    tag = end._session.rx_tag
+    end.handle_frame(Data(tag, 0, 1, 0, 0, b"packet"), end._ack_at)
+    assert not next_frame(end, end._ack_at, Ack).repeat
+
+
+def test_redundancy_of_another_block_size_is_refused() -> None:
+    pair = Pair().establish()
+    b = pair.ends[B]
+    tag = b._session.rx_tag
+    members = [(seq, packet) for seq, packet in enumerate(packets(2))]
+    [shard, _] = ReedSolomon().encode(members, 2)
+    b.handle_frame(Fec(tag, 0, 0, 0, 7, 2, 2, shard), pair.now)
+    b.handle_frame(Fec(tag, 0, 1, 0, 7, 3, 3, shard), pair.now)
+    assert b.stats.refused == 1
+    b.handle_frame(Data(tag, 0, 2, 0, 0, packets(2)[0], True, 7, 0), pair.now)
+    assert _polled(b) == packets(2)
+
+
+def test_without_order_a_sync_passes_over_a_hole_and_delivers_nothing_twice() -> None:
+    pair = Pair(SlacpConfig(in_order=False)).establish()
+    b = pair.ends[B]
+    frames = _data(b, packets(5))
+    for frame in frames[1:4]:
+        b.handle_frame(frame, pair.now)
+    assert _polled(b) == packets(5)[1:4]
+    b.handle_frame(Sync(frames[0].tag, 0, 5, 3), pair.now)
+    b.handle_frame(frames[0], pair.now)
+    b.handle_frame(frames[4], pair.now)
+    assert _polled(b) == packets(5)[4:]
+    assert (b.stats.abandoned, b.stats.duplicates) == (1, 1)
+
+
+def test_an_acknowledgement_that_was_overtaken_changes_nothing() -> None:
+    pair = Pair(drop=lambda direction, frame: isinstance(frame, Ack)).establish()
+    pair.send(A, *packets(6))
+    pair.run_until(lambda: len(pair.delivered[B]) == 6)
+    a, tag = pair.ends[A], pair.ends[B]._session.tx_tag
+    for tx_high, cum, received, acked in ((3, 3, 0b1, 4), (1, 2, 0, 4), (1, 1, 0b1, 4), (5, 3, 0b110, 6)):
+        a.handle_frame(Ack(tag, 0, tx_high, cum, received, repeat=False), pair.now)
+        assert a.stats.acked == acked
+    assert (a.stats.strays, a.stats.refused) == (0, 0)
+
+
+def test_redundancy_follows_the_losses_where_a_residual_loss_is_asked_for() -> None:
+
+    def redundancy(config: SlacpConfig, period: int) -> float:
+        """Redundant frames per retransmission where 16 frames of each `period` are lost: two blocks."""
+
+        def drop(direction: str, frame: Frame) -> bool:
+            return direction == A and isinstance(frame, Data) and not frame.retransmission and frame.seq % period < 16
+
+        pair = carried(960, config, drop)
+        again = sum(frame.retransmission for frame in sent_by(pair, A, Data))
+        assert again == 16 * 960 // period
+        return len(sent_by(pair, A, Fec)) / again
+
+    fixed = SlacpConfig(redundancy=0.1)
+    asked = SlacpConfig(redundancy=0.1, residual_loss=1e-3)
+    much = SlacpConfig(redundancy=3, residual_loss=1e-3)
+    assert 0.1 < redundancy(fixed, 320) < 0.2
+    assert 0.1 < redundancy(fixed, 32) < 0.2
+    # at a loss of 5 % and of half
+    assert redundancy(fixed, 320) < redundancy(asked, 320) < 0.75 * redundancy(asked, 32)
+    # `redundancy` is the least
+    assert redundancy(much, 320) > redundancy(asked, 320)
 
 
 def test_an_early_deadline_is_a_no_op() -> None:
