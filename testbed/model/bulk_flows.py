@@ -55,14 +55,16 @@ class BulkFlows:
         packet_ns = 8 * packet_bytes * SECOND // dumbbell.bottleneck_bps
         self.queue = Red(config.red, QueueContext(rng=make_rng(seed, "red"), packet_time_ns=packet_ns))
         self._errors = [Bernoulli(config.per, make_rng(seed, "last hop", str(i))) for i in range(dumbbell.pairs)]
-        back = [Bernoulli(config.per, make_rng(seed, "last hop", str(i), "up")) for i in range(dumbbell.pairs)]
+        self._errors_back = [
+            Bernoulli(config.per, make_rng(seed, "last hop", str(i), "up")) for i in range(dumbbell.pairs)
+        ]
         self.network = Dumbbell(
             self.clock,
             dumbbell,
             seed=seed,
             queue=self.queue,
             last_hop=self._errors.__getitem__,
-            last_hop_back=back.__getitem__ if config.loses_acks else None,
+            last_hop_back=self._errors_back.__getitem__ if config.loses_acks else None,
             link=None if config.link is None else replace(config.link, mtu_bytes=packet_bytes),
         )
         # no timestamps, as in ns-2
@@ -74,12 +76,12 @@ class BulkFlows:
 
     @property
     def per(self) -> float:
-        """PER of the last hops, a share."""
+        """PER of the last hops, a share; of ACKs as well, where they are lost."""
         return self._errors[0].per
 
     @per.setter
     def per(self, per: float) -> None:
-        for errors in self._errors:
+        for errors in (*self._errors, *self._errors_back):
             errors.per = per
 
     @property
