@@ -191,12 +191,11 @@ class Simulation:
             self._recorder.changed(change)
 
     def _on_arrival(self, side: Side, arrival: Arrival[Any]) -> None:
-        if self._watch is not None:
-            self._watch.carried(side, arrival, arrival.arrived_at - self._epoch)
+        assert self._watch is not None
+        self._watch.carried(side, arrival, arrival.arrived_at - self._epoch)
 
     def _on_crossing(self, side: Side, packet: IpPacket) -> None:
-        if self._watch is None:
-            return
+        assert self._watch is not None
         now = self._network.clock.now
         self._watch.left(side, packet, now - self._epoch)
         if isinstance(packet, Segment) and packet.length and packet.timed_at >= 0:

@@ -20,7 +20,6 @@ from linklayer.schemes import SCHEMES
 from tcpip.segment import Segment
 from telemetry.parquet import read_records
 from testbed.cli import app
-from testbed.errors import FadelabError
 from testbed.model.link_network import LAN_BPS
 from testbed.model.model_run import run_model
 from testbed.model.watch import Watch
@@ -288,24 +287,6 @@ def test_a_link_that_breaks_ends_a_run_at_its_limit() -> None:
         )
         assert (summary.finished, summary.duration_s) == (False, 600)
         assert summary.timeouts > 3
-
-
-@pytest.mark.parametrize(
-    ("changes", "message"),
-    [
-        ({"capture": True}, "capture: frames have no octets on tier model: set capture to false, or run --tier"),
-        (
-            {"workloads": [{"kind": "onoff-udp", "packet_bytes": 1501, "duration_s": 1}]},
-            "flow onoff-udp: packet_bytes 1501 is more than the mtu of 1500: tier model has no IP",
-        ),
-        ({"tier": "emulated", "tcp": "user:sack"}, "tier emulated is not virtual time: set tier to model"),
-        ({"channel": {"per": 1}}, "the stations have not found each other in 30 s: no frames get through"),
-    ],
-)
-def test_what_this_tier_cannot_do_is_one_line(changes: dict[str, Any], message: str) -> None:
-    with pytest.raises(FadelabError, match=message) as caught:
-        simulate(model(**changes))
-    assert "\n" not in str(caught.value)
 
 
 OF_A_SLOW_LINK: dict[str, Any] = {

@@ -20,8 +20,6 @@ from testbed.model.topologies import Dumbbell, DumbbellConfig
 from testbed.model.virtual_clock import VirtualClock
 from testbed.scenario.run_plan import make_rng
 
-pytestmark = pytest.mark.slow
-
 SEGMENT_BYTES = 500
 #: with its headers, on the bottleneck
 PACKET_NS = 8 * (SEGMENT_BYTES + 40) * 100
@@ -75,6 +73,7 @@ def test_the_first_segment_takes_the_time_of_its_way() -> None:
     assert one.received == [SEGMENT_BYTES]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["drop-tail", "RED"])
 def test_flows_share_the_bottleneck_and_fill_it(kind: str) -> None:
     queue: Queue = DropTail(limit_packets=500)
@@ -91,6 +90,7 @@ def test_flows_share_the_bottleneck_and_fill_it(kind: str) -> None:
     assert min(ten.received) > 0.3 * sum(ten.received) / 10
 
 
+@pytest.mark.slow
 def test_the_last_hop_loses_data_and_no_acknowledgements() -> None:
     four = bench(4, DropTail(limit_packets=500), per=0.1)
     four.run(60 * SECOND)
@@ -104,6 +104,7 @@ def test_the_last_hop_loses_data_and_no_acknowledgements() -> None:
     assert network.bottleneck.congestion_drops == 0
 
 
+@pytest.mark.slow
 def test_a_link_without_errors_is_as_good_as_a_wire() -> None:
     received = []
     for link in (None, RadioLinkConfig(scheme="fec", mtu_bytes=540)):
@@ -112,6 +113,7 @@ def test_a_link_without_errors_is_as_good_as_a_wire() -> None:
     assert received[1] == pytest.approx(received[0], rel=0.01)
 
 
+@pytest.mark.slow
 def test_fec_that_matches_the_loss_is_worse_than_none_and_arq_is_better() -> None:
     # the LT-TCP paper's order at 10 %: hybrid 6.16, none 1.10, FEC 0.09 Mbit/s of ten flows
     goodput = []
@@ -125,6 +127,7 @@ def test_fec_that_matches_the_loss_is_worse_than_none_and_arq_is_better() -> Non
     assert goodput[0] > 3 * goodput[1] > 9 * goodput[2]
 
 
+@pytest.mark.slow
 def test_memory_is_flat_over_three_hours() -> None:
     hour = 3600 * SECOND
     tcp = TcpConfig().but(mss=SEGMENT_BYTES, receive_buffer=1 << 20, send_buffer=1 << 16)
