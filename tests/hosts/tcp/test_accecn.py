@@ -209,6 +209,35 @@ def test_a_repeated_syn_is_answered_by_its_own_ecn_field() -> None:
     assert ace_of(again) == 0b110
 
 
+def test_a_repeated_syn_without_ecn_is_answered_and_no_data_is_ecn_capable() -> None:
+    # section 3.1.5: the client has given ECN up, and reads no ECN field
+    end, _ = server_for(syn(0b111))
+    end.handle_segment(syn(0b000), 0)
+    again = end.poll_segment(0)
+    assert again is not None
+    assert again.flags & (SYN | ACK | RST) == SYN | ACK
+    end.handle_segment(Segment(FLOW.reversed(), 5001, 1001, ACK | ace_flags(0b010), 65_535, timestamps=(2, 0)), 0)
+    end.write(1000)
+    data = end.poll_segment(0)
+    assert data is not None
+    assert (data.length > 0, data.ecn) == (True, NOT_ECT)
+
+
+@pytest.mark.parametrize("marked", [False, True])
+def test_a_repeated_syn_ack_is_fed_back_by_its_own_ecn_field(marked: bool) -> None:
+    # section 3.2.2.1; a mark of a SYN-ACK counts once
+    end, reply = client_for(0b010, CE if marked else NOT_ECT)
+    assert ace_of(reply) == (0b110 if marked else 0b010)
+    again = syn(0b010, CE)
+    again.ack, again.flags = 1001, again.flags | ACK
+    end.handle_segment(again, 0)
+    answer = end.poll_segment(0)
+    assert answer is not None
+    assert (ace_of(answer), answer.length) == (0b110, 0)
+    assert end._receiver.accecn is not None
+    assert end._receiver.accecn.cep == 6
+
+
 @pytest.mark.parametrize(("first", "second"), [(0b111, 0b011), (0b011, 0b111)])
 def test_syns_that_ask_for_two_kinds_of_ecn_are_reset(first: int, second: int) -> None:
     # section 3.1.5

@@ -418,6 +418,23 @@ def test_a_spurious_end_of_a_probe_begins_it_again() -> None:
     assert flow.bbr.inflight_longterm == inf
 
 
+def test_a_spurious_end_of_startup_begins_it_again() -> None:
+    # section 5.5.11.2
+    flow = Flow(Link(20_000_000, 50 * MS)).after(0.25)
+    assert flow.bbr.state is State.STARTUP
+    sent = count()
+    flow.link.drop = lambda segment: segment.length > 0 and next(sent) % 8 == 0
+    flow.pair.run_until(lambda: flow.bbr.state is not State.STARTUP)
+    flow.link.drop = lambda segment: False
+    assert flow.bbr.full_bw_reached
+    assert flow.bbr.inflight_longterm < inf
+    flow.bbr.restore(0, 0)
+    assert (flow.bbr.state, flow.bbr.full_bw_reached, flow.bbr.inflight_longterm) == (State.STARTUP, False, inf)
+    # Startup ends in its own time, though with less than the bandwidth: the losses were real
+    flow.until(State.PROBE_BW_CRUISE)
+    assert 0.8 * flow.payload_rate < flow.bbr.max_bw < 1.02 * flow.payload_rate
+
+
 def test_a_timeout_leaves_a_segment_and_the_window_returns_with_the_recovery() -> None:
     # section 5.6.4.4
     flow = Flow().until(State.PROBE_BW_CRUISE)

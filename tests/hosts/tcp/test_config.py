@@ -7,7 +7,7 @@ import pytest
 
 from common.units import MS, SECOND
 from hosts.tcp import options
-from hosts.tcp.config import TcpConfig
+from hosts.tcp.config import TcpConfig, choose
 from hosts.tcp.profiles import USER_PROFILES
 
 #: RFC 9293 sections 3.7.1 and 3.8.6.3, RFC 7323, RFC 3042, RFC 5681 section 3.1 and 4.1, RFC 6298 section 2, RFC 896
@@ -119,6 +119,9 @@ def test_profiles_have_the_constants_of_their_systems_and_papers(name: str, valu
         ({"tick_ns": -1}, "tick_ns is -1: must be 0 or more"),
         ({"data_retries": -1}, "data_retries is -1: must be 0 or more"),
         ({"min_rto_ns": 2 * SECOND, "max_rto_ns": SECOND}, "max_rto_ns is 1000000000: must be min_rto_ns or more"),
+        ({"ack_at_tick": True, "delayed_ack_ns": 0}, "delayed_ack_ns is 0: must be above 0 where ack_at_tick is set"),
+        ({"tick_ns": SECOND // 2}, "timestamps is True: must be off where there is a tick_ns"),
+        ({"min_mss": 1461}, "min_mss is 1461: must be mss, 1460, at most"),
         ({"delayed_ack_ns": 501 * MS}, "delayed_ack_ns is 501000000: must be 500000000 or less"),
         ({"send_buffer": 100}, "send_buffer is 100: must be mss or more"),
         ({"window_scaling": False, "receive_buffer": 65_536}, "receive_buffer is 65536: must be 65535 at most"),
@@ -132,3 +135,11 @@ def test_profiles_have_the_constants_of_their_systems_and_papers(name: str, valu
 def test_what_is_out_of_range_is_named(changes: dict[str, Any], message: str) -> None:
     with pytest.raises(ValueError, match=f"^{message}$"):
         TcpConfig().but(**changes)
+
+
+@pytest.mark.parametrize(
+    ("seam", "name", "has"), [("growth", "cubic", ".*, beta, .*"), ("recovery", "newreno", "[a-z_]+(, [a-z_]+)*")]
+)
+def test_an_option_that_a_choice_has_not_is_named_with_those_that_it_has(seam: str, name: str, has: str) -> None:
+    with pytest.raises(ValueError, match=f"^{seam} {name} has no option gain: it has {has}$"):
+        choose(seam, name, gain=2)

@@ -156,6 +156,9 @@ def test_without_a_report_the_sturdiest_mode_goes() -> None:
     chosen = chooser()
     assert chosen.choose(1500, 0) == 0
     assert chosen.snr_db(0) is None
+    # an even chance for the sturdiest, hardly one for the others
+    assert chosen.loss(0, 0) == 0.5
+    assert all(chosen.loss(mode, 0) > 0.9 for mode in range(1, len(MODES)))
     chosen.handle_fate(0, True, 0)
     assert chosen.choose(1500, 10_000 * MS) == 0
 
@@ -234,6 +237,15 @@ def test_numbers_wrap_and_begin_anew() -> None:
             assert fates == [Fate(at % 3, at % 2 == 1) for at in range(first, number)]
     heard.handle_frame(0, 1.0)
     assert heard.report() == bytes([85, 0, 0, 0, 0, 0, 0])
+
+
+@given(st.sets(st.integers(1, 40), min_size=1), st.randoms(use_true_random=False))
+def test_a_frame_that_is_heard_twice_is_told_once(numbers: set[int], random: Random) -> None:
+    once, twice = Heard(), Heard()
+    for number in sorted(numbers):
+        for heard in (once, twice, *((twice,) if random.random() < 0.5 else ())):
+            heard.handle_frame(number, 5.0)
+    assert twice.report() == once.report()
 
 
 def test_what_is_too_far_back_for_the_bitmap_is_not_told() -> None:
