@@ -33,6 +33,7 @@ from tests.harness.hop_driving import (
     drive_punctually,
     make_hop,
 )
+from tests.harness.scripted_hop import Script
 
 traffic = st.lists(
     st.tuples(st.one_of(st.just(0), st.integers(0, 3 * MS), st.integers(0, 900 * MS)), st.integers(1, 1500)),
@@ -324,3 +325,19 @@ def test_a_buffer_made_smaller_keeps_what_it_holds() -> None:
     assert (hop.room(), hop.handle_frame(4, 1_000, 16 * MS)) == (0, False)
     hop.handle_deadline(24 * MS)
     assert (hop.room(), hop.frames, hop.refused) == (1_000, 3, 2)
+
+
+def test_a_watcher_is_told_of_each_frame_as_its_last_bit_leaves() -> None:
+    told: list[tuple[int, int, Verdict]] = []
+    # a verdict that changes nothing is no damage, whichever object it is
+    hop = make_hop(error_model=Script([INTACT, ERASED, Verdict(Fate.INTACT), Verdict(Fate.DAMAGED, (7,))]))
+    hop.watch(lambda arrival: told.append((arrival.sent_at, arrival.frame, arrival.verdict)))
+    for frame in range(4):
+        assert hop.handle_frame(frame, 1000, 0)
+    # an octet takes 8 us
+    drain(hop, 16 * MS)
+    assert [(sent_at, frame) for sent_at, frame, _ in told] == [(8 * MS, 0), (16 * MS, 1)]
+    drain(hop, SECOND)
+    assert [(sent_at, frame) for sent_at, frame, _ in told] == [(8 * MS * (frame + 1), frame) for frame in range(4)]
+    assert [verdict.fate for *_, verdict in told] == [Fate.INTACT, Fate.ERASED, Fate.INTACT, Fate.DAMAGED]
+    assert (hop.erased, hop.damaged, hop.frames) == (1, 1, 4)

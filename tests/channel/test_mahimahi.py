@@ -104,6 +104,20 @@ def test_what_is_no_trace_is_one_line(text: str, complaint: str) -> None:
     assert "\n" not in str(refused.value)
 
 
+def test_empty_lines_are_no_opportunities() -> None:
+    assert parse_opportunities("1\n\n  \n2\n\n") == [1, 2]
+
+
+def test_a_trace_without_a_bit_per_second_is_one_line() -> None:
+    # 12,000 bits in a day
+    day_ms = 86_400_000
+    line = "^the trace has less than 1 bit/s in every interval: set interval_ms lower$"
+    with pytest.raises(ValueError, match=line):
+        Opportunities([day_ms], day_ms * MS, 10**7)
+    # and in an hour
+    assert Opportunities([day_ms], day_ms * MS // 24, 10**7)
+
+
 def test_refusals_name_the_file(tmp_path: Path) -> None:
     path = tmp_path / "fast.mahimahi"
     path.write_text("1\n1\n1\n10\n")

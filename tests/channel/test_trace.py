@@ -112,6 +112,19 @@ def test_ctrl_c_at_any_step_leaves_a_trace_that_is_whole(path: Path) -> None:
     assert kept == {1, 2}
 
 
+def test_a_folder_is_no_trace(tmp_path: Path) -> None:
+    with pytest.raises(TraceError, match=r"not a complete Parquet file .*record the trace again") as error:
+        read_trace(tmp_path)
+    assert "\n" not in str(error.value)
+
+
+def test_a_writer_that_is_closed_twice_leaves_a_trace_that_is_whole(path: Path) -> None:
+    with TraceWriter(path, link="up", producer="test") as writer:
+        writer.write(5, 100, Outcome.OK)
+        writer.close()
+    assert list(read_trace(path).time_ns) == [5]
+
+
 @pytest.mark.parametrize("keep", [0.0, 0.001, 0.3, 0.9, 0.999])
 def test_a_truncated_file_is_refused(path: Path, keep: float) -> None:
     write_trace(path, good_trace())

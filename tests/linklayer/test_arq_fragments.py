@@ -11,6 +11,7 @@ from linklayer.arq.code import Counting, ReedSolomon
 from linklayer.arq.frames import Ack, Fragment, emit, parse
 from linklayer.arq.sender import Cutter
 from linklayer.link import FrameError
+from linklayer.schemes.arq import FecOptions
 from testbed.simulation import simulate
 from tests.harness.arq_pair import Loses, Pair, arq
 from tests.harness.model_runs import model
@@ -197,3 +198,29 @@ def test_copies_that_stand_alone_save_all_but_the_packets_lost_four_times() -> N
     up = simulate(model(link=link, channel=channel, workloads=[UDP], seed=3)).link["up"]
     # any 9 of 10 at 20 %: 0.624 lost each time; 0.624^4 = 0.152, and three standard deviations 0.022
     assert up.residual_per == pytest.approx(0.152, abs=0.022)
+
+
+# -- ends that do not agree ------------------------------------------------------------------------------------
+
+
+def test_an_end_without_a_code_refuses_fragments() -> None:
+    end = arq(1)
+    end.handle_frame(Fragment(9, 0, 0, 0, 0, 0, 2, 3, 10, bytes(5)), 0)
+    assert (end.counters().refused, end.poll_packet()) == (1, None)
+
+
+@pytest.mark.parametrize(("data", "length", "octets"), [(3, 10, 4), (2, 9, 5)], ids=["another code", "another length"])
+def test_fragments_of_another_packet_are_refused_and_spoil_nothing(data: int, length: int, octets: int) -> None:
+    end = arq(1, **fragments(2, 3))
+    first, second, _ = ReedSolomon().cut(b"ten octets", 2, 3)
+    end.handle_frame(Fragment(9, 0, 0, 0, 0, 0, 2, 3, 10, first), 0)
+    end.handle_frame(Fragment(9, 0, 0, 0, 0, 1, data, data + 1, length, bytes(octets)), 0)
+    assert (end.counters().refused, end.poll_packet()) == (1, None)
+    end.handle_frame(Fragment(9, 0, 0, 0, 0, 1, 2, 3, 10, second), 0)
+    assert end.poll_packet() == (b"ten octets", 0)
+
+
+def test_more_fragments_than_a_packet_has_cannot_be_needed() -> None:
+    with pytest.raises(ValueError, match=r"^data_fragments is 5: must be fragments, 4, at most$"):
+        FecOptions(fragments=4, data_fragments=5)
+    assert FecOptions(fragments=4, data_fragments=4)

@@ -148,6 +148,9 @@ SCRIPTS: Mapping[str, tuple[dict[str, Any], str]] = {
         "1 open 4000; 2 open 4000; +10ms; 1 acks 20000 4000; +890ms; 2 acks 20000 4000; +110ms; 2 acks 24000 8000; "
         "+10ms; 1 acks 28000 4000; count 2",
     ),
+    "a SYN without an answer counts until it is idle for too long": (
+        {"idle_s": 1}, "1 syn 4000; 2 syn 4000; +900ms; 3 syn 2666; +101ms; 4 syn 4000; 4 answered 1; count 1",
+    ),
     "a repeated SYN keeps an open connection": ({}, "1 open 4000; 1 syn 4000; count 1"),
     "numbers that jump back do not lift the limit": ({}, "1 open 4000; 1 acks 10000 8000; 1 acks -60000 8000"),
     "a connection met midway passes unchanged": ({}, "1 acks 0 65535; count 0"),

@@ -9,7 +9,7 @@ from common.sequence import MASK
 from common.units import MS
 from linklayer.adaptive.code import Field
 from linklayer.adaptive.endpoint import Adaptive
-from linklayer.adaptive.frames import MAX_WINDOW, Ack, Data, Mark
+from linklayer.adaptive.frames import MAX_BITS, MAX_WINDOW, Ack, Data, Mark
 from linklayer.adaptive.receiver import AckLosses, Receiver
 
 
@@ -61,6 +61,23 @@ def test_a_far_jump_of_the_base_costs_no_memory() -> None:
     ack = ack_of(receiver)
     assert (ack.top, ack.packets) == (far + 1, 0)
     assert receiver.abandoned == far - 1
+
+
+def test_frames_that_come_again_or_from_too_far_back_are_duplicates() -> None:
+    """An acknowledgement reaches no further back than `MAX_BITS`."""
+    receiver = after(data(1, 1), data(3, 3), data(2, 2), data(3, 3), data(2, 2))
+    assert receiver.duplicates == 2
+    ack = ack_of(receiver)
+    assert (ack.tx, ack.frames) == (3, 0b11)
+    # it has been acknowledged
+    receiver.handle_frame(data(2, 2), 0)
+    assert (receiver.duplicates, receiver.poll_ack(0)) == (3, None)
+    far = MAX_BITS + 10
+    receiver.handle_frame(data(4, far), 0)
+    receiver.handle_frame(data(5, far - MAX_BITS - 1), 0)
+    assert receiver.duplicates == 4
+    receiver.handle_frame(data(5, far - MAX_BITS), 0)
+    assert receiver.duplicates == 4
 
 
 @pytest.mark.parametrize("patience_ms", [0, 1, 180])

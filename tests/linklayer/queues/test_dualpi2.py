@@ -200,3 +200,10 @@ def test_octets_of_l4s_are_marked_with_a_right_checksum() -> None:
     # the parser checks both checksums
     assert parse(left).ecn == CE
     assert left[20:] == octets[20:]
+
+
+def test_a_queue_without_any_limit_is_refused() -> None:
+    context = QueueContext(rng=Random(1), packet_time_ns=MS)
+    with pytest.raises(ValueError, match=r"^a queue needs limit_bytes, limit_packets or both$"):
+        DualPi2(DualPi2Options(limit_packets=None), context)
+    DualPi2(DualPi2Options(limit_packets=1), context)
