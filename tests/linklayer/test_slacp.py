@@ -500,9 +500,9 @@ def test_redundancy_follows_the_losses_where_a_residual_loss_is_asked_for() -> N
         def drop(direction: str, frame: Frame) -> bool:
             return direction == A and isinstance(frame, Data) and not frame.retransmission and frame.seq % period < 16
 
-        pair = carried(960, config, drop)
+        pair = carried(640, config, drop)
         again = sum(frame.retransmission for frame in sent_by(pair, A, Data))
-        assert again == 16 * 960 // period
+        assert again == 16 * 640 // period
         return len(sent_by(pair, A, Fec)) / again
 
     fixed = SlacpConfig(redundancy=0.1)
