@@ -391,15 +391,14 @@ class Sender(SendState):
             if only_fin:
                 return self._send(nxt, nxt + 1, now)
             if self.fec_octets and nxt == self.una and self.persist_at is None:
-                # FEC segments alone fill the window. They or their reports may be lost, and no other timer runs: then a
-                # segment goes all the same, and its ACK shows that they have left
+                # FEC segments alone fill the window. They or their reports may be lost, and a retransmission could not
+                # go: when the persist timer expires a segment goes all the same, and its ACK shows that they have left
                 self._start_persist(now)
             return None
         # the peer's window may be smaller than a segment for ever; ours never is
         if room == usable > 0 and 2 * usable >= self._max_window:
             return self._send(nxt, nxt + usable, now)
         if nxt == self.una and self.persist_at is None:
-            self.rto_at = None
             self._start_persist(now)
         return None
 
@@ -499,6 +498,8 @@ class Sender(SendState):
         return usable >= min(self.smss, self.end - self.nxt) or (usable > 0 and 2 * usable >= self._max_window)
 
     def _start_persist(self, now: int) -> None:
+        """Start the persist timer in place of the retransmission timer (RFC 9293 section 3.8.6.1)."""
+        self.rto_at = None
         config = self._config.timers
         ns = max(self.rto.rto_ns, config.min_rto_ns) << min(self._persist_shift, 16)
         self.persist_at = self.rto.after(now, min(ns, config.max_rto_ns))

@@ -107,6 +107,19 @@ def test_every_octet_arrives(per: float, octets: bool) -> None:
     assert pair.client.erasure_rate == pytest.approx(per, abs=0.15)
 
 
+@pytest.mark.parametrize("seed", [767, 1309, 1638, 1687, 1994, 2161, 4453])
+def test_one_timer_runs_when_lost_fec_segments_fill_the_window(seed: int) -> None:
+    # with these seeds the persist timer began beside the retransmission timer; both expired at one instant, and the
+    # second found its own segment on its way
+    rng = Random(seed)
+    per, per_of_acks = rng.choice((0.2, 0.3, 0.4)), rng.choice((0, 0.2, 0.4))
+    up = Path(drop=lambda segment: rng.random() < per, delay_ns=20 * MS)
+    down = Path(drop=lambda segment: rng.random() < per_of_acks, delay_ns=20 * MS)
+    pair = Pair(LT, up=up, down=down)
+    pair.send(0, 30_000)
+    pair.run_until(lambda: pair.received[1] == 30_000)
+
+
 def test_without_losses_nothing_is_added() -> None:
     pair = transfer(LT, 0.0)
     counters = pair.client.counters
