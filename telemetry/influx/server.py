@@ -54,6 +54,8 @@ query-log-enabled = false
 # a laptop has other things to do with its memory and its cores
 cache-max-memory-size = "256m"
 max-concurrent-compactions = 1
+# every run has series of its own: the other index has all of them in memory
+index-version = "tsi1"
 
 [http]
 bind-address = "127.0.0.1:{port}"
