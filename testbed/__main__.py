@@ -25,7 +25,12 @@ def _main() -> int:
     except KeyboardInterrupt:
         sys.stderr.write("fadelab: interrupted\n")
         return 130
-    return main()
+    try:
+        return main()
+    finally:
+        # Ctrl-C within an exec(), as dataclasses have, leaves a mark in CPython by which it kills itself in the end,
+        # whatever came of the exception; another exec() removes it
+        exec("")
 
 
 if __name__ == "__main__":

@@ -19,7 +19,9 @@ Left out: opening the TAPs, which station processes do (`hosts/kernel/tap.py`), 
 """
 
 import os
-from collections.abc import Callable, Mapping
+import signal
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from functools import partial
 from ipaddress import IPv4Interface
 from pathlib import Path
@@ -48,6 +50,19 @@ _SECOND_VETH_NAME = "eth1"
 #: MPTCP_PM_ADDR_FLAG_SIGNAL (linux/mptcp.h)
 _SIGNAL = 1
 _CAP_NET_ADMIN, _CAP_SYS_ADMIN = 12, 21  # linux/capability.h
+
+
+@contextmanager
+def _signals_wait() -> Iterator[None]:
+    """Let Ctrl-C and SIGTERM wait.
+
+    Who makes namespaces forks (pyroute2), and what a signal raises in Python's hooks of a fork is lost.
+    """
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT, signal.SIGTERM, signal.SIGHUP})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 class AddressPlan(NamedTuple):
@@ -102,7 +117,8 @@ class Network(Closing):
         self._registry.claim(self.run, self.namespaces.values())
         self._claimed = True
         try:
-            self._build()
+            with _signals_wait():
+                self._build()
         except BaseException as error:
             self.close()
             if isinstance(error, HostError) or not isinstance(error, Exception):

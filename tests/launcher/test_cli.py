@@ -1,5 +1,6 @@
 """The command line: every command has help, and every error is one line with the right status."""
 
+import os
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -85,6 +86,27 @@ def test_a_known_error_is_one_line(monkeypatch: pytest.MonkeyPatch, capsys: Capt
 def test_interruption(error: BaseException, monkeypatch: pytest.MonkeyPatch, capsys: Capture) -> None:
     assert raising(monkeypatch, error) == 130
     assert capsys.readouterr().err.strip() == "fadelab: interrupted"
+
+
+#: Ctrl-C in an exec(), which the command handles
+INTERRUPTED_IN_EXEC = """
+from testbed.cli import app
+
+def main():
+    try:
+        exec("raise KeyboardInterrupt")
+    except KeyboardInterrupt:
+        return 130
+
+app.main = main
+"""
+
+
+def test_a_command_that_is_interrupted_within_an_exec_ends_with_its_status(tmp_path: Path) -> None:
+    (tmp_path / "sitecustomize.py").write_text(INTERRUPTED_IN_EXEC)
+    environment = {**os.environ, "PYTHONPATH": f"{tmp_path}{os.pathsep}{ROOT}"}
+    ended = subprocess.run([sys.executable, "-P", "-m", "testbed"], env=environment, check=False)
+    assert ended.returncode == 130
 
 
 def test_an_unknown_error_keeps_its_traceback(monkeypatch: pytest.MonkeyPatch, capsys: Capture, tmp_path: Path) -> None:

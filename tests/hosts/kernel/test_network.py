@@ -2,6 +2,8 @@
 
 import signal
 import socket
+import subprocess
+import sys
 from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import replace
@@ -44,6 +46,29 @@ def test_a_failure_half_way_leaves_nothing() -> None:
     with pytest.raises(HostError, match="cannot set up network"):
         network.up()
     assert traces(network.run) == []
+
+
+#: Ctrl-C in the hooks of the forks by which namespaces are made, where exceptions are lost
+INTERRUPTED_IN_FORK = """
+import os, signal, sys
+from hosts.kernel.network import Network
+
+os.register_at_fork(after_in_parent=lambda: os.kill(os.getpid(), signal.SIGINT))
+network = Network(sys.argv[1])
+try:
+    network.up()
+except KeyboardInterrupt:
+    sys.exit(5)
+finally:
+    network.close()
+"""
+
+
+def test_ctrl_c_while_a_process_forks_is_not_lost() -> None:
+    run = run_name()
+    ended = subprocess.run([sys.executable, "-P", "-c", INTERRUPTED_IN_FORK, run], capture_output=True, check=False)
+    assert (ended.returncode, ended.stderr) == (5, b"")
+    assert traces(run) == []
 
 
 def test_a_name_is_taken_once(net: Network) -> None:
