@@ -43,6 +43,8 @@ def main() -> None:
     if not chosen:
         made.error(f"--only {options.only}: no such case; there are {'; '.join(case.name for case in CASES)}")
     os.environ["UHD_MODULE_PATH"] = os.fspath(MODULES)
+    # its commands inherit it where it is ignored, as in the background of a shell
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     # as Ctrl-C does: what is under way is tidied up, and the table is printed
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     results = Results(options, "emulated", "faults of processes, interfaces, disks, dashboards", COLUMNS)
