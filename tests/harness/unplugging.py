@@ -3,6 +3,7 @@
 import itertools
 import os
 import re
+import subprocess
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -58,7 +59,7 @@ def unplug_in_mid_run(profile: str, serial: str, folder: Path) -> Unplugged:
         runs = folder / "runs"
         process = start("run", written(folder / "endless.yaml", endless), "--out", runs)
         children = children_once_up(process, CHILDREN)
-        wait_for(lambda: crossed_bytes(process) > UNDER_WAY_BYTES)
+        wait_for(lambda: _under_way(process))
         air.unplug(serial)
         pulled_at = time.monotonic()
         status, out, err = finish(process)
@@ -73,6 +74,11 @@ def unplug_in_mid_run(profile: str, serial: str, folder: Path) -> Unplugged:
     fine = (status, out) == (2, "") and re.fullmatch(line, err)
     [run] = runs.iterdir()
     return Unplugged(ended_s, () if fine else (f"{status}: {out}{err}",), tuple(_incomplete(run)), tuple(left))
+
+
+def _under_way(process: "subprocess.Popen[str]") -> bool:
+    assert process.poll() is None, f"ended with {process.returncode}: {process.communicate()}"
+    return crossed_bytes(process) > UNDER_WAY_BYTES
 
 
 def _incomplete(run: Path) -> Iterator[str]:

@@ -29,6 +29,7 @@ from tests.harness.process_faults.stage import (
     wait_for,
 )
 from tests.harness.process_faults.wall_clock import WallClock
+from tests.harness.uhd_programs import RATES
 from tests.harness.unplugging import unplug_in_mid_run
 
 #: octets across the link until a fault, at most
@@ -158,7 +159,7 @@ def _interface_removed(role: str, stage: Stage) -> None:
 
 
 def _radio_closed(stage: Stage) -> None:
-    profile, serial = stage.rng.choice(("b210", "x310")), stage.rng.choice(("ST", "BAS"))
+    profile, serial = stage.rng.choice(list(RATES)), stage.rng.choice(("ST", "BAS"))
     try:
         faults = unplug_in_mid_run(profile, serial, stage.folder).faults
     except HostError as error:
