@@ -14,6 +14,7 @@ from pathlib import Path
 
 from common.closing import Closing
 from hosts.messages import Decoder, Error, FromProcess, ToProcess, encode
+from testbed import interrupts
 from testbed.errors import FadelabError
 from testbed.live import copies
 from testbed.paths import root
@@ -179,6 +180,7 @@ class ChildGroup(Closing):
                     self._selector.unregister(child)
                     if not may_end:
                         raise ChildError(f"{child.name}: ended before its time")
+            interrupts.heed()
             wait_s = tick()
         return True
 

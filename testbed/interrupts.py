@@ -1,0 +1,38 @@
+"""Signals that end a command: Ctrl-C, SIGTERM, SIGHUP.
+
+Rules kept
+- They unwind the stack, so that `with` and `finally` blocks remove namespaces, interfaces and child processes.
+- None is lost. A signal raises its exception wherever the program stands, and C code that calls Python may drop it:
+  above all while libraries are imported. Who waits for long calls `heed`, which raises it again.
+"""
+
+import signal
+import threading
+from types import FrameType
+
+#: what the newest signal has raised
+_asked: BaseException | None = None
+
+
+def install() -> None:
+    """Take these signals, but for those that are ignored (nohup)."""
+    for signum in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        if signal.getsignal(signum) is not signal.SIG_IGN:
+            signal.signal(signum, _interrupted)
+
+
+def heed() -> None:
+    """Raise what a signal has raised before, if it has come to nothing. Does nothing in other threads than the main."""
+    if _asked is not None and threading.current_thread() is threading.main_thread():
+        raise _asked
+
+
+def _interrupted(signum: int, _frame: FrameType | None) -> None:
+    global _asked
+    if signum == signal.SIGINT:
+        _asked = KeyboardInterrupt()
+    else:
+        # a second one ends the process at once, in case the clean-up hangs
+        signal.signal(signum, signal.SIG_DFL)
+        _asked = SystemExit(128 + signum)
+    raise _asked
