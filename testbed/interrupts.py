@@ -2,11 +2,13 @@
 
 Rules kept
 - They unwind the stack, so that `with` and `finally` blocks remove namespaces, interfaces and child processes.
-- None is lost. A signal raises its exception wherever the program stands, and C code that calls Python may drop it:
-  above all while libraries are imported. Who waits for long calls `heed`, which raises it again.
+- None is lost. A signal raises its exception wherever the program stands, and what C code calls may drop it: the hooks
+  of a fork, or importlib's own when it lets go of a module's lock. Who waits for long calls `heed`, which raises it
+  again; until then nothing is said of it.
 """
 
 import signal
+import sys
 import threading
 from types import FrameType
 
@@ -19,12 +21,18 @@ def install() -> None:
     for signum in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         if signal.getsignal(signum) is not signal.SIG_IGN:
             signal.signal(signum, _interrupted)
+    sys.unraisablehook = _dropped
 
 
 def heed() -> None:
     """Raise what a signal has raised before, if it has come to nothing. Does nothing in other threads than the main."""
     if _asked is not None and threading.current_thread() is threading.main_thread():
         raise _asked
+
+
+def _dropped(unraisable: "sys.UnraisableHookArgs") -> None:
+    if _asked is None or unraisable.exc_value is not _asked:
+        sys.__unraisablehook__(unraisable)
 
 
 def _interrupted(signum: int, _frame: FrameType | None) -> None:

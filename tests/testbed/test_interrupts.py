@@ -2,14 +2,15 @@
 
 import os
 import signal
+import sys
 import threading
-from collections.abc import Iterator
-from contextlib import suppress
+from collections.abc import Callable, Iterator
 
 import pytest
 
 from testbed import interrupts
 from testbed.live.children import ChildGroup
+from tests.harness.live_runs import Capture
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
@@ -18,16 +19,26 @@ SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 def handlers(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Handlers as they were, and nothing asked for, at the end."""
     monkeypatch.setattr(interrupts, "_asked", None)
+    monkeypatch.setattr(sys, "unraisablehook", sys.unraisablehook)
     before = {signum: signal.getsignal(signum) for signum in SIGNALS}
     yield
     for signum, handler in before.items():
         signal.signal(signum, handler)
 
 
+class Dropping:
+    """Calls something when it goes, where exceptions are dropped."""
+
+    def __init__(self, call: Callable[[], None]) -> None:
+        self._call = call
+
+    def __del__(self) -> None:
+        self._call()
+
+
 def drop(signum: signal.Signals) -> None:
-    """Get a signal in code that drops all exceptions."""
-    with suppress(BaseException):
-        os.kill(os.getpid(), signum)
+    """Get a signal where its exception is dropped."""
+    Dropping(lambda: os.kill(os.getpid(), signum))
 
 
 def wait() -> bool:
@@ -53,6 +64,18 @@ def test_signals_that_are_ignored_stay_so() -> None:
     interrupts.install()
     os.kill(os.getpid(), signal.SIGINT)
     assert not wait()
+
+
+def test_nothing_is_said_of_what_is_raised_again_and_of_other_faults_all(capsys: Capture) -> None:
+    interrupts.install()
+    drop(signal.SIGINT)
+    assert capsys.readouterr().err == ""
+
+    def fail() -> None:
+        raise ValueError("a fault")
+
+    Dropping(fail)
+    assert "ValueError: a fault" in capsys.readouterr().err
 
 
 def test_other_threads_go_on() -> None:
