@@ -218,7 +218,8 @@ class Registry:
 
     def _write(self, record: RunRecord) -> None:
         path = self._path(record.run)
-        draft = path.with_suffix(".new")
+        # one for all, under the lock: that of a process which was killed here is written over
+        draft = self._run_dir / ".draft"
         draft.write_text(record.to_json() + "\n")
         draft.replace(path)
 

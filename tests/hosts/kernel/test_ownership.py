@@ -142,3 +142,26 @@ def test_children_are_put_on_record(registry: Registry, tmp_path: Path) -> None:
     assert raw["children"] == [{"pid": me().pid, "started": me().started}]
     with pytest.raises(HostError, match="run b is not up"):
         registry.add_child("b", os.getpid())
+
+
+#: a process that is killed while it writes a record
+KILLED = """
+import os, signal, sys
+from pathlib import Path
+from hosts.kernel.ownership import Registry
+
+Path.replace = lambda self, target: os.kill(os.getpid(), signal.SIGKILL)
+Registry(Path(sys.argv[1]), Path(sys.argv[2])).claim(sys.argv[3], ())
+"""
+
+
+def test_what_killed_processes_had_begun_to_write_does_not_add_up(registry: Registry, tmp_path: Path) -> None:
+    folder = tmp_path / "run"
+    for run in ("a", "b"):
+        command = [sys.executable, "-P", "-c", KILLED, str(folder), str(tmp_path / "netns"), run]
+        assert subprocess.run(command, check=False).returncode == -9
+    assert len([path for path in folder.iterdir() if path.name != ".lock"]) == 1
+    # and is in nobody's way
+    registry.claim("a", ())
+    registry.release("a")
+    assert [path.name for path in folder.iterdir()] == [".lock"]
