@@ -10,6 +10,8 @@ Rules kept
 import signal
 import sys
 import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from types import FrameType
 
 #: what the newest signal has raised
@@ -28,6 +30,16 @@ def heed() -> None:
     """Raise what a signal has raised before, if it has come to nothing. Does nothing in other threads than the main."""
     if _asked is not None and threading.current_thread() is threading.main_thread():
         raise _asked
+
+
+@contextmanager
+def taken() -> Iterator[None]:
+    """Let Ctrl-C end the block, and nothing else."""
+    global _asked
+    try:
+        yield
+    except KeyboardInterrupt:
+        _asked = None
 
 
 def _dropped(unraisable: "sys.UnraisableHookArgs") -> None:

@@ -11,7 +11,7 @@ import os
 import secrets
 import time
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 from common.sides import STATIONS, Host, Side
@@ -22,6 +22,7 @@ from hosts.messages import AgentConfig, Done, FromProcess, Go, Ready, Started, S
 from linklayer.station_counts import StationFinal, StationReport
 from telemetry.records import AccessRecord, FlowRecord, PhyRecord, StationRecord, TcpRecord
 from telemetry.sinks import Sink
+from testbed import interrupts
 from testbed.errors import FadelabError
 from testbed.live.children import Child, ChildError, ChildGroup
 from testbed.live.signals import ended_by_sigterm
@@ -98,7 +99,7 @@ def run_station(
             raise ChildError(f"station: the radio did not start within {_READY_S:.0f} s")
         up()
         with _clock(child, sink):
-            with suppress(KeyboardInterrupt):
+            with interrupts.taken():
                 group.receive_until(handle_message, lambda: False, timeout_s=_FOREVER_S if seconds is None else seconds)
             _end(group, child, handle_message)
     if final is None:
@@ -162,7 +163,7 @@ def run_host(
         if not group.receive_until(handle_message, lambda: Ready in kinds, timeout_s=_READY_S):
             raise ChildError(f"host {host}: not ready after {_READY_S:.0f} s")
         with _clock(child, sink):
-            with suppress(KeyboardInterrupt):
+            with interrupts.taken():
                 timeout_s = _FOREVER_S if seconds is None else seconds
                 group.receive_until(handle_message, lambda: Done in kinds, timeout_s=timeout_s, tick=tick)
             _end(group, child, handle_message)
