@@ -9,7 +9,7 @@ The runs of its own go to run folders and the database, too.
 import ipaddress
 import secrets
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, closing, contextmanager, suppress
+from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +23,7 @@ from dashboard.serving import free_port
 from dashboard.tail import Tail
 from dashboard.tour import Tour
 from telemetry.influx import Influx, InfluxServer, InfluxSink, InfluxTail, read_token
+from testbed import interrupts
 from testbed.air_steering import AirSteering
 from testbed.cli.dashboard.run_starter import LiveRunStarter
 from testbed.cli.dashboard.stories import Stories
@@ -133,7 +134,7 @@ def serve_dashboard(
             tour.begin(unattended=True)
         elif demo:
             starter.start_demo()
-        with suppress(KeyboardInterrupt):
+        with interrupts.taken():
             served.wait()
         console.print("ending")
 
