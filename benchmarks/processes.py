@@ -79,8 +79,10 @@ def shared_bytes() -> int:
 
 
 class Memory:
-    """The memory of groups of processes, looked at again and again. What a moment needs comes and goes; the least of
-    many looks is what stays."""
+    """The memory of groups of processes, looked at again and again.
+
+    What a moment needs comes and goes; the least of many looks is what stays.
+    """
 
     def __init__(self) -> None:
         self._seen: dict[str, list[int]] = {}
