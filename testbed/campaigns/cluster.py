@@ -10,13 +10,16 @@ Rules kept
 
 from collections.abc import Callable
 from concurrent.futures import Future
-from typing import TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from typing_extensions import override
 
 from testbed.campaigns.processes import Workers
 from testbed.errors import FadelabError
 from testbed.sources import sources
+
+if TYPE_CHECKING:
+    from distributed import Client
 
 Task = TypeVar("Task")
 Answer = TypeVar("Answer")
@@ -34,10 +37,8 @@ class Cluster(Workers):
     """Workers: those of the Dask scheduler at an address, as in tcp://10.0.0.1:8786."""
 
     def __init__(self, address: str) -> None:
-        from distributed import Client
-
         try:
-            self._client = Client(address, timeout=_CONNECT_S, set_as_default=False)
+            self._client = _connect(address)
         except (OSError, ValueError, TypeError, RuntimeError) as error:
             reason = " ".join(str(error).split()) or type(error).__name__
             raise ClusterError(
@@ -78,6 +79,27 @@ class Cluster(Workers):
             if digest != ours.digest:
                 theirs, mine = f"{version}, sources {digest[:12]}", f"{ours.version}, sources {ours.digest[:12]}"
                 raise ClusterError(f"--scheduler {address}: worker {worker} has fadelab {theirs}, and this is {mine}")
+
+
+def _connect(address: str) -> "Client":
+    """Return a client of the scheduler at an address. Raises what Dask raises.
+
+    Dask leaves a client that was refused to the garbage collector, which closes it in whichever thread it runs. If that
+    is the one in which the next client begins, both wait for one lock until Dask gives up after 10 s.
+    """
+    from distributed import Client
+
+    class Connected(Client):
+        """A client that closes itself if it cannot connect."""
+
+        def start(self, **options: Any) -> None:
+            try:
+                super().start(**options)  # type: ignore[no-untyped-call]
+            except BaseException:
+                self.close(timeout=1)  # type: ignore[no-untyped-call]
+                raise
+
+    return Connected(address, timeout=_CONNECT_S, set_as_default=False)  # type: ignore[no-untyped-call]
 
 
 def _made_of() -> tuple[str, str]:

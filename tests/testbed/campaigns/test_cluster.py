@@ -1,6 +1,8 @@
 """A campaign on a real Dask cluster of this machine."""
 
+import gc
 import signal
+from collections.abc import Callable
 from contextlib import ExitStack
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -105,3 +107,22 @@ def test_by_tls_only_those_with_a_certificate_of_the_cluster_come_in(
             rows = run_campaign(folder, lambda: Cluster(address), afar=True)
     assert [row.status for _, row in rows] == ["done"] * len(rows)
     assert rows
+
+
+def test_a_client_that_was_refused_does_not_hold_up_the_next(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The garbage collector closed it in the thread in which the next one begins, and both waited for one lock."""
+    from distributed.config import get_loop_factory
+
+    def collecting() -> Callable[..., Any] | None:
+        gc.collect()
+        return get_loop_factory()
+
+    monkeypatch.setattr("distributed.utils.get_loop_factory", collecting)
+    demands = {"distributed.comm.require-encryption": True, "distributed.comm.default-scheme": "tls"}
+    gc.disable()
+    try:
+        for _ in range(2):
+            with dask.config.set(demands), pytest.raises(ClusterError, match="encryption required"):
+                Cluster("tcp://127.0.0.1:9")
+    finally:
+        gc.enable()
