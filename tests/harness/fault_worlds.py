@@ -130,48 +130,52 @@ def _change(splits: bool) -> st.SearchStrategy[dict[str, Any]]:
     return st.one_of(outage, errors, pause, *(() if splits else (scheme,)))
 
 
-def _workload(rate_bps: int, number: int) -> st.SearchStrategy[dict[str, Any]]:
+def _workload(rate_bps: int, number: int, size: int) -> st.SearchStrategy[dict[str, Any]]:
     common = {
         "flow": st.just(f"f{number}"),
         "port": st.just(5001 + 20 * number),
         "direction": st.sampled_from(SIDES),
         "start_s": st.sampled_from((0, 0.3, 2.0)),
     }
-    bulk = {"kind": st.just("bulk"), "bytes": st.integers(1, rate_bps // 4), "flows": st.sampled_from((1, 1, 3))}
+    bulk = {"kind": st.just("bulk"), "bytes": st.integers(1, size * rate_bps // 4), "flows": st.sampled_from((1, 1, 3))}
     short = {
         "kind": st.just("short"),
         "bytes": st.integers(1, 20_000),
-        "count": st.integers(1, 4),
+        "count": st.integers(1, 4 * size),
         "gap_ms": st.sampled_from((0, 100, 900)),
     }
     udp = {
         "kind": st.just("onoff-udp"),
         "rate_bps": st.just(rate_bps // 8),
         "packet_bytes": st.sampled_from((44, 128)),
-        "duration_s": st.just(2.0),
+        "duration_s": st.just(2.0 * size),
     }
     return st.one_of(*(st.fixed_dictionaries({**common, **kind}) for kind in (bulk, bulk, short, udp)))
 
 
 @st.composite
-def worlds(draw: st.DrawFn) -> World:
-    """Draw a world that the scenario's schema takes."""
+def worlds(draw: st.DrawFn, size: int = 1) -> World:
+    """Draw a world that the scenario's schema takes.
+
+    Its ills last up to `size` times 4 s, with up to as many times four changes and three faults, and as many data.
+    """
+    ills_ms = st.integers(0, 4_000 * size)
     scheme = draw(st.sampled_from(list(SCHEMES)))
     up, down = draw(_direction()), draw(_direction())
     slower = min(up["rate_bps"], down["rate_bps"])
     tcp = draw(st.sampled_from(list(USER_PROFILES)))
-    times = sorted(draw(st.lists(st.integers(0, 4_000), max_size=4, unique=True)))
+    times = sorted(draw(st.lists(ills_ms, max_size=4 * size, unique=True)))
     changes = [{"at_s": ms / 1000, "set": draw(_change(SCHEMES[scheme].split is not None))} for ms in times]
     faults = draw(
         st.lists(
             st.builds(
                 Fault,
-                at_s=st.integers(0, 4_000).map(lambda ms: ms / 1000),
+                at_s=ills_ms.map(lambda ms: ms / 1000),
                 kind=st.sampled_from(("restart", "stall")),
                 side=st.sampled_from(SIDES),
                 for_s=st.sampled_from((0.01, 0.2, 2.0)),
             ),
-            max_size=3,
+            max_size=3 * size,
         )
     )
     heals_at_s = max([0.0, *(ms / 1000 for ms in times), *(each.at_s + each.for_s for each in faults)]) + 0.1
@@ -193,7 +197,7 @@ def worlds(draw: st.DrawFn) -> World:
             "filters": [name for name in filters if FILTERS[name] not in SCHEMES[scheme].filters],
         },
         "channel": {**up, "up": up, "down": down},
-        "workloads": [draw(_workload(slower, number)) for number in range(draw(st.integers(1, 3)))],
+        "workloads": [draw(_workload(slower, number, size)) for number in range(draw(st.integers(1, 3)))],
         "changes": [*changes, {"at_s": heals_at_s, "set": healed}],
     }
     raw["limit_s"] = heals_at_s + _limit_s(raw)
