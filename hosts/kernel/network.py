@@ -20,13 +20,13 @@ Left out: opening the TAPs, which station processes do (`hosts/kernel/tap.py`), 
 
 import os
 import signal
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from functools import partial
 from ipaddress import IPv4Interface
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, NamedTuple, Self, get_args
 
+from common import signals
 from common.closing import Closing
 from common.sides import HOSTS, Host, Station, peer_of
 from hosts.errors import HostError
@@ -50,19 +50,6 @@ _SECOND_VETH_NAME = "eth1"
 #: MPTCP_PM_ADDR_FLAG_SIGNAL (linux/mptcp.h)
 _SIGNAL = 1
 _CAP_NET_ADMIN, _CAP_SYS_ADMIN = 12, 21  # linux/capability.h
-
-
-@contextmanager
-def _signals_wait() -> Iterator[None]:
-    """Let Ctrl-C and SIGTERM wait.
-
-    Who makes namespaces forks (pyroute2), and what a signal raises in Python's hooks of a fork is lost.
-    """
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT, signal.SIGTERM, signal.SIGHUP})
-    try:
-        yield
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 class AddressPlan(NamedTuple):
@@ -117,7 +104,8 @@ class Network(Closing):
         self._registry.claim(self.run, self.namespaces.values())
         self._claimed = True
         try:
-            with _signals_wait():
+            # pyroute2 forks, and what a signal raises in Python's hooks of a fork is lost
+            with signals.waiting(signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
                 self._build()
         except BaseException as error:
             self.close()

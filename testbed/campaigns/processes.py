@@ -15,13 +15,13 @@ from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
-from contextlib import contextmanager
 from functools import partial
 from multiprocessing import active_children, get_context, resource_tracker
 from typing import Any, TypeVar
 
 from typing_extensions import override
 
+from common import signals
 from common.closing import Closing
 from testbed.errors import FadelabError
 
@@ -78,7 +78,9 @@ class Processes(Workers):
     @override
     def submit(self, call: Callable[[Task], Answer], task: Task) -> "Future[Answer]":
         try:
-            with _without_interrupts():
+            # it unblocks Ctrl-C when it starts, so it has to be there before
+            resource_tracker.ensure_running()
+            with signals.waiting(signal.SIGINT):
                 return self._pool.submit(call, task)
         except BrokenProcessPool as error:
             lost: Future[Answer] = Future()
@@ -183,15 +185,3 @@ def _end_with_parent(parent: int) -> None:
     ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
     if os.getppid() != parent:
         os._exit(1)
-
-
-@contextmanager
-def _without_interrupts() -> Iterator[None]:
-    """Block Ctrl-C in the processes started here."""
-    # it unblocks Ctrl-C when it starts, so it has to be there before
-    resource_tracker.ensure_running()
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
-    try:
-        yield
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
