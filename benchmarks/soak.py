@@ -9,6 +9,7 @@ each tenth of its time the least round-trip time: stations whose clocks drift ap
 
 import json
 import math
+import os
 import tempfile
 import time
 from pathlib import Path
@@ -20,6 +21,7 @@ from benchmarks.common import Column, Results, parser
 from benchmarks.processes import Memory, descriptors, family, shared_bytes, threads
 from testbed.tiers import TIERS
 from tests.harness.live_runs import ROOT, start
+from tests.harness.radio_process import MODULES
 
 _MIB = 1 / 2**20
 _SCENARIOS = {"vusrp": "fading-link"}
@@ -47,6 +49,7 @@ def main() -> None:
     options_of.add_argument("--tcp", default="cubic", help="default cubic")
     options_of.add_argument("--every", type=float, default=5.0, help="minutes of a row (default 5)")
     options = options_of.parse_args()
+    os.environ["UHD_MODULE_PATH"] = os.fspath(MODULES)
     seconds = 3600 * options.hours
     workloads = [
         {"kind": "bulk", "direction": "up", "duration_s": seconds},
