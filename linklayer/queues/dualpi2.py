@@ -12,6 +12,8 @@ Rules kept
 - L goes first. C has a share of the link nevertheless, as in Linux's scheduler.
 - Overload (appendix A.2): once k p' has reached 1, L drops with p'^2, too; once p'^2 has reached 1/k^2, C drops what it
   would have marked.
+- No packet is dropped while less than two of the largest are left, as in Linux. The appendix has no such rule, and lets
+  a link that takes a second to send a packet lose each single one.
 - Likelihoods are exact, as in appendix A.1's `recur`: no packet is marked by chance.
 
 The controller runs every `update_ms` without a timer of its own: each arrival and each departure makes up for the
@@ -87,6 +89,7 @@ class DualPi2(Queue):
         self._limit_packets = _NEVER if options.limit_packets is None else options.limit_packets
         self._target_ns, self._update_ns = ns(options.target_ms), ns(options.update_ms)
         self._step_ns = ns(options.step_ms)
+        self._least_left = 2 * context.mtu_bytes
         self._alpha, self._beta = options.alpha_hz, options.beta_hz
         self._k = options.coupling
         self._p_c_max = min(1 / (options.coupling * options.coupling), 1.0)
@@ -130,7 +133,7 @@ class DualPi2(Queue):
 
     def _through_l(self, packet: Sized, wait_ns: int) -> Sized | None:
         """Return a packet of L, marked or not; None: it is dropped."""
-        if self.p_cl >= 1 and self._l.recurs(self.p_c):
+        if self.p_cl >= 1 and self.nbytes >= self._least_left and self._l.recurs(self.p_c):
             return None
         stepped = wait_ns > self._step_ns and bool(self._l.packets)
         # the larger of both likelihoods, of which the step's is 0 or 1
@@ -140,6 +143,8 @@ class DualPi2(Queue):
         """Return a packet of C, marked or not; None: it is dropped."""
         if not self._c.recurs(self.p_c):
             return packet
+        if self.nbytes < self._least_left:
+            return self._mark(packet) or packet
         return None if self.p_c >= self._p_c_max else self._mark(packet)
 
     def _is_l_next(self) -> bool:

@@ -116,15 +116,17 @@ def test_l_marks_at_the_coupled_likelihood() -> None:
     # section 2.1: p_CL = k sqrt(p_C), while L itself has no queue
     found = queue(alpha_hz=1e-9, beta_hz=1e-9)
     found.p, found.p_cl, found.p_c = 0.1, 0.2, 0.01
-    marked = lost = 0
+    marked = 0
+    for number in range(20):
+        found.push(packet(NOT_ECT, number), 0)
     for now in range(1000):
         found.push(packet(ECT1, now), now * MS)
         marked += popped(found, now).ecn == CE
         found.push(packet(NOT_ECT, now), now * MS)
-        lost += found.pop(now * MS) is None
+        found.pop(now * MS)
     # `recur` is exact, but for the first
     assert abs(marked - 200) <= 1
-    assert abs(lost - 10) <= 1
+    assert abs(found.drops - 10) <= 1
 
 
 def test_l_marks_all_that_has_waited_longer_than_the_step_with_a_packet_behind() -> None:
@@ -162,11 +164,23 @@ def test_overload_drops_what_could_be_marked(ecn: int, p: float) -> None:
     # A.2: k p' has reached 1; p'^2 has reached 1 / k^2
     found = queue(alpha_hz=1e-9, beta_hz=1e-9)
     found.p, found.p_cl, found.p_c = p, 2 * p, p * p
+    for number in range(1002):
+        found.push(packet(ecn, number), 0)
     left = 0
-    for now in range(1000):
-        found.push(packet(ecn, now), now * MS)
-        left += found.pop(now * MS) is not None
-    assert 1000 - left == pytest.approx(1000 * p * p, abs=2)
+    while len(found) > 2:
+        left += found.pop(0) is not None
+    assert 1000 - left == found.drops == pytest.approx(1000 * p * p, abs=2)
+
+
+@pytest.mark.parametrize(("ecn", "fate"), [(NOT_ECT, NOT_ECT), (ECT0, CE), (ECT1, CE)])
+def test_a_packet_is_not_dropped_with_less_than_two_behind_it(ecn: int, fate: int) -> None:
+    """As in Linux (net/sched/sch_dualpi2.c): a link that takes a second for each packet lost each ACK for ever."""
+    found = queue()
+    for now in range(0, 60_000, 2000):
+        found.push(packet(ecn, now, nbytes=52), now * MS)
+        left = popped(found, now + 1000)
+    assert (found.drops, left.ecn) == (0, fate)
+    assert found.p_c == 1
 
 
 @pytest.mark.parametrize("ecn", [ECT1, ECT0])
