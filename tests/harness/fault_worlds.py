@@ -4,7 +4,7 @@ A world heals at a time: from then on 2 % of the frames are lost, no more, and n
 one and raises `RuleBrokenError` where a rule does not hold:
 
 - what arrives is what was sent, in every transfer; from the world's healing on, while a connection is there that
-  has data to send, the silence between two deliveries is shorter than `_patience_ns`;
+  has data to send, the silence between two deliveries is shorter than `_Lived._patience_ns`;
 - the link delivers no packet twice, and none that was not given to it, unless a packet filter, a split connection, a
   change of schemes or a station's death may;
 - at no look is a window, a flight, a queue or a buffer outside its bounds, nor a timer in the past;
@@ -14,6 +14,7 @@ Left out: what needs octets (`tests/harness/attack/` has hostile ones), and the 
 """
 
 import json
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, Final, Literal
@@ -218,15 +219,6 @@ def _limit_s(raw: dict[str, Any]) -> float:
     return 600 + 500 * 8 * octets / rate_bps
 
 
-def _patience_ns(scenario: Scenario) -> int:
-    """How long a transfer may be silent in a world that has healed.
-
-    A retransmission timer that has backed off takes `max_rto` at most, and while 2 % of the frames are lost, eight such
-    retransmissions in a row are not lost.
-    """
-    return 8 * max(scenario.own_tcp(host).timers.max_rto_ns for host in HOSTS)
-
-
 # -- living --------------------------------------------------------------------------------------------------
 
 
@@ -263,7 +255,7 @@ class _Listening(Watch):
 
     @override
     def delivered(self, flow: str, nbytes: int, now: int) -> None:
-        self._lived.heard_at = max(self._lived.heard_at, now)
+        self._lived.hear(now)
 
 
 class _Lived(Simulation):
@@ -272,9 +264,12 @@ class _Lived(Simulation):
     def __init__(self, plan: Plan, scenario: Scenario, world: World, life: Life) -> None:
         super().__init__(plan, watch=_Listening(self), begun=self._begin)
         self._world, self._life = world, life
-        self._patience_ns = _patience_ns(scenario)
+        self._max_rto_ns = max(scenario.own_tcp(host).timers.max_rto_ns for host in HOSTS)
         #: when the application of any transfer last read something, in ns since the start
         self.heard_at = round(world.heals_at_s * 1e9)
+        #: octets that have crossed since then, and when the last ones did, by the side they were sent on
+        self._crossed: Counter[Side] = Counter()
+        self._crossed_at = dict.fromkeys(SIDES, 0)
         # what may put a packet on the link again, make a new one of it, or forget that it has delivered it
         links = [scenario.link, *(then.link for _, then in scenario.steps())]
         schemes = {link.scheme for link in links}
@@ -302,6 +297,27 @@ class _Lived(Simulation):
             if held > _MOST_HELD:
                 raise RuleBrokenError(f"the link that transmits {side} holds {held:,} octets when all is over")
 
+    def hear(self, now: int) -> None:
+        """Note that a transfer goes on."""
+        if now > self.heard_at:
+            self.heard_at = now
+            self._crossed.clear()
+
+    def _patience_ns(self, now: int) -> int:
+        """How long a transfer may be silent in a world that has healed.
+
+        A retransmission timer that has backed off takes `max_rto` at most, and while 2 % of the frames are lost, eight
+        such retransmissions in a row are not lost. Before each, what is queued has to cross, at the pace of the silence
+        so far; a side on which nothing crosses for as long as eight timers take has none.
+        """
+        patience_ns = 8 * self._max_rto_ns
+        wait_ns = 0
+        for side, station in self._network.stations.items():
+            if (crossed := self._crossed[side]) and now - self._crossed_at[side] < patience_ns:
+                queued = sum(queue.nbytes for queue in station.queues)
+                wait_ns = max(wait_ns, (now - self.heard_at) * queued // crossed)
+        return patience_ns + 8 * wait_ns
+
     @property
     def _loses_most(self) -> bool:
         """Whether a direction has lost more than half of its frames, and of ten at least."""
@@ -327,6 +343,10 @@ class _Lived(Simulation):
     def _on_crossing(self, side: Side, packet: IpPacket) -> None:
         life = self._life
         life.packets += 1
+        now = self._network.clock.now - self._epoch
+        if now > self.heard_at:
+            self._crossed[side] += len(packet)
+            self._crossed_at[side] = now
         if self._strict:
             _, times = life.given.get(id(packet), (packet, 0))
             life.given[id(packet)] = packet, times + 1
@@ -351,10 +371,11 @@ class _Lived(Simulation):
             _within(connection.cwnd, int(connection.connected), 1 << 30, f"{where}: cwnd")
             _within(connection.flight, 0, 1 << 30, f"{where}: flight")
             _in_future(connection.next_deadline, clock.now, f"{where}: its timer")
-        silent_ns = clock.now - self._epoch - self.heard_at
-        if silent_ns > self._patience_ns and self._traffic.sending():
+        now = clock.now - self._epoch
+        silent_ns = now - self.heard_at
+        if silent_ns > self._patience_ns(now) and self._traffic.sending():
             raise RuleBrokenError(f"no transfer has got anything across for {silent_ns / 1e9:g} s")
-        ill = clock.now - self._epoch < self._world.heals_at_s * 1e9
+        ill = now < self._world.heals_at_s * 1e9
         clock.at(clock.now + (_LOOK_NS if ill else _SELDOM_NS), self._look, None, OBSERVER)
 
 
