@@ -373,7 +373,9 @@ class _Lived(Simulation):
             _in_future(connection.next_deadline, clock.now, f"{where}: its timer")
         now = clock.now - self._epoch
         silent_ns = now - self.heard_at
-        if silent_ns > self._patience_ns(now) and self._traffic.sending():
+        # who has got everything across may wait for ever for a peer that has given up (RFC 9293: FIN-WAIT-2)
+        waiting = any(not each.drained for each in self._traffic.sending())
+        if waiting and silent_ns > self._patience_ns(now):
             raise RuleBrokenError(f"no transfer has got anything across for {silent_ns / 1e9:g} s")
         ill = now < self._world.heals_at_s * 1e9
         clock.at(clock.now + (_LOOK_NS if ill else _SELDOM_NS), self._look, None, OBSERVER)
