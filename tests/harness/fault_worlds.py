@@ -29,6 +29,7 @@ from common.sides import HOSTS, SIDES, Side
 from common.units import MS
 from hosts.engine.clock import OBSERVER
 from hosts.tcp.profiles import USER_PROFILES
+from hosts.tcp.states import State
 from linklayer.filters import FILTERS
 from linklayer.queues import QUEUES
 from linklayer.schemes import SCHEMES
@@ -373,8 +374,8 @@ class _Lived(Simulation):
             _in_future(connection.next_deadline, clock.now, f"{where}: its timer")
         now = clock.now - self._epoch
         silent_ns = now - self.heard_at
-        # who has got everything across may wait for ever for a peer that has given up (RFC 9293: FIN-WAIT-2)
-        waiting = any(not each.drained for each in self._traffic.sending())
+        # who has got everything and its FIN across may wait for ever for a peer that has given up (RFC 9293)
+        waiting = any(each.state is not State.FIN_WAIT_2 for each in self._traffic.sending())
         if waiting and silent_ns > self._patience_ns(now):
             raise RuleBrokenError(f"no transfer has got anything across for {silent_ns / 1e9:g} s")
         ill = now < self._world.heals_at_s * 1e9
