@@ -12,8 +12,8 @@ Rules kept
 - L goes first. C has a share of the link nevertheless, as in Linux's scheduler.
 - Overload (appendix A.2): once k p' has reached 1, L drops with p'^2, too; once p'^2 has reached 1/k^2, C drops what it
   would have marked.
-- No packet is dropped while less than two of the largest are left, as in Linux. The appendix has no such rule, and lets
-  a link that takes a second to send a packet lose each single one.
+- No packet is dropped while less than two of the largest are left: Linux's rule. Without it a link that takes a second
+  to send a packet loses each single one.
 - Likelihoods are exact, as in appendix A.1's `recur`: no packet is marked by chance.
 
 The controller runs every `update_ms` without a timer of its own: each arrival and each departure makes up for the
