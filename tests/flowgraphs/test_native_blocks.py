@@ -195,6 +195,17 @@ def test_guard_puts_silence_around_bursts(head: int, tail: int) -> None:
         assert np.array_equal(heard[at : at + len(whole)], whole)
 
 
+def test_a_guarded_burst_begins_at_the_burst_s_time() -> None:
+    sent = noise(300)
+    tags = [tag(0, "packet_len", 100), tag(0, "tx_time", 7), tag(100, "packet_len", 200), tag(150, "rx_freq")]
+    source = blocks.vector_source_c(sent.tolist(), False, 1, tags)
+    guard, sink, top = native().burst_guard(20, 30), blocks.vector_sink_c(), gr.top_block()
+    top.connect(source, guard, sink)
+    top.run()
+    made = {(made.offset, pmt.symbol_to_string(made.key), pmt.to_long(made.value)) for made in sink.tags()}
+    assert made == {(0, "packet_len", 150), (0, "tx_time", 7), (150, "packet_len", 250)}
+
+
 def test_receiver_refuses_a_reach_beyond_its_band() -> None:
     with pytest.raises(ValueError, match="reach is 17: must be 0 to 16"):
         native().ofdm_receiver(2e6, reach=17)

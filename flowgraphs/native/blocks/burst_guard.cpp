@@ -55,9 +55,16 @@ public:
 private:
     // The next sample is a burst's first; one outside of bursts counts as a burst of its own.
     void begin() {
+        left_ = 1;
         std::vector<tag_t> tags;
-        get_tags_in_window(tags, 0, 0, 1, length_key());
-        left_ = tags.empty() ? 1 : std::max(pmt::to_long(tags.front().value), 1L);
+        get_tags_in_window(tags, 0, 0, 1);
+        for (const tag_t& tag : tags) {
+            if (pmt::eqv(tag.key, length_key())) {
+                left_ = std::max(pmt::to_long(tag.value), 1L);
+            } else {
+                add_item_tag(0, nitems_written(0), tag.key, tag.value);
+            }
+        }
         silence_before_ = head_;
         silence_after_ = tail_;
         add_item_tag(0, nitems_written(0), length_key(), pmt::from_long(head_ + left_ + tail_));
