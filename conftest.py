@@ -12,6 +12,8 @@ from collections.abc import Generator
 import pytest
 from hypothesis import HealthCheck, settings
 
+# before the first import of one: a failed assertion of a helper says what it compared, too
+pytest.register_assert_rewrite("tests.harness")
 pytest_plugins = ["tests.harness.busy"]
 
 _COMMON = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow, HealthCheck.data_too_large]}
