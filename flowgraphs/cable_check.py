@@ -6,7 +6,6 @@ Rules kept: a transmitter has at most the gain that its settings have. One radio
 of some milliseconds. A burst that the device calls late or torn, and a capture with a gap, do not count.
 """
 
-import math
 import threading
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -16,7 +15,7 @@ import pmt
 from gnuradio import gr, pdu
 
 from flowgraphs.cable_signal import TARGET_DBFS, Direction, Measured, Samples, burst, level_dbfs, measure
-from flowgraphs.frontend import BURST_TAG, FrontEndError, RadioSettings, Receiver, Transmitter, end
+from flowgraphs.frontend import BURST_TAG, FrontEndError, RadioSettings, Receiver, Transmitter, end, time_value
 from flowgraphs.native import native
 
 _STEPS = 6
@@ -97,9 +96,7 @@ class _Radio:
 
     def play(self, at_s: float) -> None:
         """Send one burst at a time of the device."""
-        fraction_s, whole_s = math.modf(at_s)
-        time = pmt.make_tuple(pmt.from_uint64(int(whole_s)), pmt.from_double(fraction_s))
-        about = pmt.dict_add(pmt.make_dict(), pmt.intern("tx_time"), time)
+        about = pmt.dict_add(pmt.make_dict(), pmt.intern("tx_time"), time_value(at_s))
         samples = burst()
         self._player.to_basic_block()._post(
             pmt.intern("pdus"), pmt.cons(about, pmt.init_c32vector(len(samples), samples))
@@ -112,8 +109,7 @@ class _Radio:
 
     def now_s(self) -> float:
         """Return the time of the device."""
-        now_s: float = self.transmitter.block.get_time_now().get_real_secs()
-        return now_s
+        return self.transmitter.now_s()
 
     def ahead_s(self, other: "_Radio") -> float:
         """Return how far this device's clock is ahead of another's; the quickest of some comparisons counts."""
@@ -150,7 +146,6 @@ def check(
 
     Raises FrontEndError.
     """
-    gr.logging().set_default_level(gr.log_levels.warn)
     radios: list[_Radio] = []
     try:
         radios.append(_Radio(first))

@@ -193,6 +193,30 @@ def end(graph: Any) -> None:
     del graph._impl
 
 
+def start_in_real_time(graph: Any) -> None:
+    """Start a flowgraph (a `gr.top_block`), its blocks' threads in real time where the system allows it.
+
+    For graphs that do little but feed a device or take from it, and that tell what it lost.
+    """
+    from gnuradio import gr
+
+    # threads have the policy of the one that starts them
+    policy, parameters = os.sched_getscheduler(0), os.sched_getparam(0)
+    gr.enable_realtime_scheduling()
+    try:
+        graph.start()
+    finally:
+        os.sched_setscheduler(0, policy, parameters)
+
+
+def time_value(at_s: float) -> Any:
+    """Return a time of a device as the value of a tag `tx_time`, a pmt tuple."""
+    import pmt
+
+    fraction_s, whole_s = math.modf(at_s)
+    return pmt.make_tuple(pmt.from_uint64(int(whole_s)), pmt.from_double(fraction_s))
+
+
 def wait_for(block: Any, samples: int, progress: Callable[[float], None], stall: str, remedy: str = "") -> None:
     """Wait until a block has taken `samples`; `progress(share)` is called with 0 to 1.
 
@@ -281,6 +305,11 @@ class _Half:
             "antenna": block.get_antenna(),
             **{f"{name}_c": sensor.to_real() for name, sensor in temperatures},
         }
+
+    def now_s(self) -> float:
+        """Return the time of the device, s."""
+        now_s: float = self.block.get_time_now().get_real_secs()
+        return now_s
 
     def close(self) -> None:
         """Release the device, and end a sink's event thread. Afterwards only the gain figures can be used."""
@@ -458,6 +487,10 @@ def gr_uhd() -> Any:
         from gnuradio import uhd
     except ImportError as error:
         raise FrontEndError(f"GNU Radio with UHD is missing ({error}): apt-get install gnuradio") from None
+    from gnuradio import gr
+
+    # it logs every size of a buffer on stdout
+    gr.logging().set_default_level(gr.log_levels.warn)
     return uhd
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from gnuradio import blocks, gr
 
-from flowgraphs.frontend import RadioSettings, Receiver, end, wait_for
+from flowgraphs.frontend import RadioSettings, Receiver, end, start_in_real_time, wait_for
 from flowgraphs.recording import RecordingError, data_path, finish
 
 
@@ -37,7 +37,7 @@ def record(
     head = blocks.head(gr.sizeof_gr_complex, wanted)
     top.connect(receiver.block, head, sink)
     top.connect(head, gaps)
-    top.start()
+    start_in_real_time(top)
     try:
         stall = f"USRP {settings.args!r}: no samples"
         wait_for(sink, wanted, progress, stall, ": check that it is still connected")

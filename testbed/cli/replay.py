@@ -112,8 +112,9 @@ def _transmit(
     options = FrontEndOptions(cabled=cabled, region=region)
     settings = RadioSettings(device, recording.rate_sps, tx_hz=hz, rx_hz=hz, tx_gain_db=gain_db, options=options)
     with share_bar(f"transmitting {recording.path.name} on {hz / 1e6:g} MHz") as progress:
-        transmit(recording, settings, progress)
-    print(f"transmitted {recording.duration_s:.3f} s")
+        late = transmit(recording, settings, progress)
+    torn = f", with {late} underflows: this machine did not keep up" if late else ""
+    print(f"transmitted {recording.duration_s:.3f} s{torn}")
 
 
 def _option(setting: str) -> tuple[str, Any]:

@@ -10,6 +10,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import numpy as np
+import pmt
 import pytest
 from gnuradio import blocks, gr
 
@@ -35,11 +36,13 @@ def air() -> Iterator[Air]:
         yield air
 
 
-def transmitted(sent: Path, target: Path, progress: Callable[[float], None] = lambda share: None) -> Samples:
+def transmitted(
+    sent: Path, target: Path, progress: Callable[[float], None] = lambda share: None, *, profile: str = "ideal"
+) -> Samples:
     """What one radio records while another transmits `sent`; the air's time waits for both."""
     with quiet_air(clock="lockstep", wait_streams=1) as air:
         air.set_link("*", "*", gain_db=PATH_GAIN_DB)
-        settings = on(air, "TX", tx_gain_db=TX_GAIN_DB)
+        settings = on(air, f"TX,profile={profile}", tx_gain_db=TX_GAIN_DB)
         thread = threading.Thread(target=transmit, args=(Recording.read(sent), settings, progress))
         thread.start()
         try:
@@ -66,6 +69,7 @@ class Unplugged(Receiver):
 class _TakesNothing(gr.sync_block):
     def __init__(self) -> None:
         gr.sync_block.__init__(self, "takes nothing", in_sig=[np.complex64], out_sig=None)
+        self.message_port_register_out(pmt.intern("async_msgs"))
 
     def work(self, input_items: object, output_items: object) -> int:
         return 0
@@ -74,6 +78,9 @@ class _TakesNothing(gr.sync_block):
 class Full(Transmitter):
     def __init__(self, settings: RadioSettings) -> None:
         self.block = _TakesNothing()
+
+    def now_s(self) -> float:
+        return 0.0
 
 
 def about(target: Path, samples: Samples, datatype: str = "cf32_le") -> Path:
@@ -149,6 +156,14 @@ def test_what_is_replayed_is_recorded_sample_by_sample(tmp_path: Path, datatype:
     assert np.abs(got.view(np.float32) - samples.view(np.float32)).max() < 2 / 32767
     assert shares == sorted(shares)
     assert shares[-1] == 1.0
+
+
+def test_a_device_with_filters_transmits_a_recording_to_its_last_sample(tmp_path: Path) -> None:
+    tone = 0.5 * np.exp(2j * np.pi * np.arange(100_000) / 8)
+    sent = about(tmp_path / "sent", tone.astype(np.complex64))
+    got = np.abs(transmitted(sent, tmp_path / "heard", profile="b200"))
+    # at half its height an edge is where it was without filters
+    assert np.count_nonzero(got > got.max() / 2) == 100_000
 
 
 def test_a_radio_that_takes_nothing_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

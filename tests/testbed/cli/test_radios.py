@@ -14,11 +14,12 @@ from typing import Any
 
 import numpy as np
 import pytest
+from gnuradio import blocks, gr
 
 from channel.replay import Outcome
 from channel.trace import read_trace
 from flowgraphs.air import Air
-from flowgraphs.frontend import Receiver
+from flowgraphs.frontend import Receiver, end
 from flowgraphs.levels import path_gain_db
 from flowgraphs.phys import make_phy
 from flowgraphs.transceiver import Transceiver
@@ -208,6 +209,37 @@ def test_frames_are_recorded_decoded_and_transmitted_again(tmp_path: Path, capfd
 
     with quiet_air() as air:
         assert done(capfd, "replay", tmp_path / "lab", "--device", on(air, "A").args) == "transmitted 1.000 s\n"
+
+
+@needs_vusrp
+def test_a_transmission_that_ran_dry_says_so(tmp_path: Path) -> None:
+    write(
+        tmp_path / "tone",
+        np.full(3_000_000, 0.5, np.complex64),
+        rate_sps=RATE_SPS,
+        frequency_hz=CARRIER_HZ,
+        started=datetime(2026, 1, 2, tzinfo=UTC),
+        hardware="none",
+    )
+    with quiet_air() as air:
+        air.set_link("A", "B", gain_db=-40)
+        hearer = Receiver(on(air, "B"))
+        top, level = gr.top_block(), blocks.probe_signal_c()
+        top.connect(hearer.block, level)
+        top.start()
+        try:
+            process = start("replay", tmp_path / "tone", "--device", on(air, "A").args)
+            wait_for(lambda: level.level() != 0)
+            process.send_signal(signal.SIGSTOP)
+            wait_for(lambda: level.level() == 0)
+            process.send_signal(signal.SIGCONT)
+            status, out, err = finish(process)
+        finally:
+            end(top)
+            hearer.close()
+    # what was to be heard meanwhile is late, and left out: L
+    assert (status, err[0], err.strip("UL")) == (0, "U", "")
+    assert out == f"transmitted 3.000 s, with {len(err)} underflows: this machine did not keep up\n"
 
 
 def frames_sent_by(transceiver: Transceiver) -> Callable[[], bool]:
