@@ -25,6 +25,7 @@ from typing_extensions import override
 
 from channel.capacity import CAPACITY_MODELS
 from channel.errors import ERROR_MODELS
+from common.sequence import MASK, precedes
 from common.sides import HOSTS, SIDES, Side
 from common.units import MS
 from hosts.engine.clock import OBSERVER
@@ -33,7 +34,7 @@ from hosts.tcp.states import State
 from linklayer.filters import FILTERS
 from linklayer.queues import QUEUES
 from linklayer.schemes import SCHEMES
-from tcpip.segment import IpPacket
+from tcpip.segment import Flow, IpPacket, Segment
 from testbed.errors import FadelabError
 from testbed.model.link_network import LinkNetwork
 from testbed.model.model_run import Simulation
@@ -266,11 +267,14 @@ class _Lived(Simulation):
         super().__init__(plan, watch=_Listening(self), begun=self._begin)
         self._world, self._life = world, life
         self._max_rto_ns = max(scenario.own_tcp(host).timers.max_rto_ns for host in HOSTS)
-        #: when the application of any transfer last read something, in ns since the start
+        #: when the application of any transfer last read something, or octets crossed the link for the first time: ns
+        #: since the start
         self.heard_at = round(world.heals_at_s * 1e9)
         #: octets that have crossed since then, and when the last ones did, by the side they were sent on
         self._crossed: Counter[Side] = Counter()
         self._crossed_at = dict.fromkeys(SIDES, 0)
+        #: sequence number behind the last octet that has crossed
+        self._furthest: dict[Flow, int] = {}
         # what may put a packet on the link again, make a new one of it, or forget that it has delivered it
         links = [scenario.link, *(then.link for _, then in scenario.steps())]
         schemes = {link.scheme for link in links}
@@ -348,6 +352,11 @@ class _Lived(Simulation):
         if now > self.heard_at:
             self._crossed[side] += len(packet)
             self._crossed_at[side] = now
+        if isinstance(packet, Segment) and packet.length:
+            end = packet.seq + packet.length & MASK
+            if packet.flow not in self._furthest or precedes(self._furthest[packet.flow], end):
+                self._furthest[packet.flow] = end
+                self.hear(now)
         if self._strict:
             _, times = life.given.get(id(packet), (packet, 0))
             life.given[id(packet)] = packet, times + 1

@@ -10,6 +10,7 @@ from typing_extensions import override
 
 from linklayer.queues import QUEUES
 from linklayer.queues.drop_tail import DropTail
+from tcpip.segment import Flow, Segment
 from tests.harness.checked import RuleBrokenError
 from tests.harness.fault_worlds import Fault, World, live_through, worlds
 from tests.harness.scenarios import raw_scenario
@@ -135,9 +136,29 @@ class Stuck(DropTail):
         return super().pop(now) if self.given <= 20 else None
 
 
+class Hole(DropTail):
+    """Drops the octets of the twentieth packet, however often they come."""
+
+    def __init__(self, limit_bytes: int | None, limit_packets: int | None) -> None:
+        super().__init__(limit_bytes, limit_packets)
+        self.given = 0
+        self.hole: tuple[Flow, int] | None = None
+
+    @override
+    def push(self, packet: Sized, now: int) -> bool:
+        self.given += 1
+        if isinstance(packet, Segment) and packet.length:
+            if self.given == 20:
+                self.hole = packet.flow, packet.seq
+            if (packet.flow, packet.seq) == self.hole:
+                return False
+        return super().push(packet, now)
+
+
 @pytest.mark.parametrize(
     ("queue", "words"),
     [
+        (Hole, "no transfer has got anything across"),
         (Twice, "has delivered .* twice"),
         (Endless, "octets in its queue"),
         (Stuck, "no transfer has got anything across"),
@@ -152,6 +173,24 @@ def test_a_queue_that_breaks_a_rule_is_found_out(
     monkeypatch.setitem(QUEUES._plugins(), "drop-tail", plugin)
     with pytest.raises(RuleBrokenError, match=words):
         live_through(world)
+
+
+def test_a_repair_may_wait_behind_minutes_of_other_packets() -> None:
+    """They crossed for nine minutes behind the lost one: the rule on silence took it for one."""
+    healed, channel = {"model": "bernoulli", "per": 0.02}, {"rate_bps": 500_000, "delay_ms": 0}
+    assigned = {"up": {**channel, "assignment": {"kind": "rbdc"}}, "down": {**channel, "assignment": {"kind": "cra"}}}
+    world = hand_made(
+        seed=0,
+        mtu=296,
+        tcp="sack-cubic",
+        link={"scheme": "slacp", "ip_queue_bytes": 500_000},
+        channel={**channel, **assigned},
+        workloads=[{"kind": "bulk", "bytes": 1_413_479}],
+        changes=[{"at_s": 0.1, "set": {"channel.up.errors": healed, "channel.down.errors": healed}}],
+        limit_s=11_907.932,
+    )
+    life = live_through(replace(world, heals_at_s=0.1))
+    assert life.slow == 0
 
 
 def test_an_outage_that_does_not_end_is_a_silence() -> None:
