@@ -1,5 +1,6 @@
 """SLACP's frames in words, for the readers of a capture."""
 
+from common.units import number_of
 from linklayer.link import Description, FrameError
 from linklayer.slacp import wire
 from linklayer.slacp.frames import Ack, Damaged, Data, Fec, Frame, Sync
@@ -25,7 +26,7 @@ def _words(frame: Frame) -> str:
         return f"retransmission of {packet}{block}"
     if isinstance(frame, Fec):
         number = frame.index - frame.actual + 1
-        packets = f"{frame.actual} packet{'' if frame.actual == 1 else 's'}"
+        packets = number_of(frame.actual, "packet")
         return f"FEC {number} of block {frame.block}{_on(frame.channel)} ({packets})"
     if isinstance(frame, Sync):
         return f"SYNC from {frame.base}{_on(frame.channel)}"

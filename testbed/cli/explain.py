@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from common.sides import SIDES
+from common.units import number_of
 from testbed.cli import options
 from testbed.cli.runs import RUN, folder_of
 from testbed.errors import FadelabError
@@ -148,8 +149,8 @@ def _list(run: str, total: int, found: "Sequence[Loss]", all_: bool, json_: bool
     if not all_ and len(listed) > len(shown):
         console.print(f"... {len(listed) - len(shown)} more with data: narrow the list, or show --all", highlight=False)
     without = len(found) - len(with_data)
-    counted = f"{_several(len(with_data), 'lost frame')} with data of TCP{_counted(with_data)}; {without} without"
-    console.print(f"{counted}{'' if all_ or not without else ' (--all lists them, too)'}.", highlight=False)
+    told = f"{number_of(len(with_data), 'lost frame')} with data of TCP{_counted(with_data)}; {without} without"
+    console.print(f"{told}{'' if all_ or not without else ' (--all lists them, too)'}.", highlight=False)
     if shown:
         console.print(f"--loss {shown[0].number} tells the story of the first.", highlight=False)
 
@@ -192,7 +193,3 @@ def _counted(losses: "Sequence[Loss]") -> str:
     counts = Counter(_REPAIRED.get(loss.fate, loss.fate) for loss in losses)
     told = ", ".join(f"{count} {fate}" for fate, count in counts.most_common())
     return f" (repaired {told})" if told else ""
-
-
-def _several(count: int, name: str) -> str:
-    return f"{count} {name}{'' if count == 1 else 's'}"

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import click
 
+from common.units import number_of
 from testbed.cli import options
 
 
@@ -25,7 +26,7 @@ def record(target: Path, device: str, hz: float, rate_sps: float, gain_db: float
     with share_bar(f"recording {hz / 1e6:g} MHz") as progress:
         meta = record(settings, target, seconds, progress)
     found = Recording.read(meta)
-    lost = f", with {found.gaps} gaps: this machine did not keep up" if found.gaps else ""
+    lost = f", with {number_of(found.gaps, 'gap')}: this machine did not keep up" if found.gaps else ""
     print(f"{meta}  {found.duration_s:.3f} s at {found.rate_sps / 1e6:g} Msps{lost}")
 
 

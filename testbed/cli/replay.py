@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from common.units import number_of
 from testbed.cli import options
 from testbed.errors import FadelabError
 
@@ -113,7 +114,7 @@ def _transmit(
     settings = RadioSettings(device, recording.rate_sps, tx_hz=hz, rx_hz=hz, tx_gain_db=gain_db, options=options)
     with share_bar(f"transmitting {recording.path.name} on {hz / 1e6:g} MHz") as progress:
         late = transmit(recording, settings, progress)
-    torn = f", with {late} underflows: this machine did not keep up" if late else ""
+    torn = f", with {number_of(late, 'underflow')}: this machine did not keep up" if late else ""
     print(f"transmitted {recording.duration_s:.3f} s{torn}")
 
 

@@ -20,6 +20,7 @@ from xml.etree import ElementTree
 
 import click
 
+from common.units import number_of
 from testbed.cli.machine import sanitizers
 from testbed.paths import root
 
@@ -203,7 +204,7 @@ class Results:
         """Return the reasons of skips that a complete machine does not have, with their numbers, a line each."""
         found = sorted(self._skips.items())
         return [
-            f"{count} test{'' if count == 1 else 's'} skipped: {_printable(reason)}"
+            f"{number_of(count, 'test')} skipped: {_printable(reason)}"
             for reason, count in found
             if not any(re.search(pattern, reason) and count <= most for pattern, most in _EXPECTED_SKIPS.items())
         ]

@@ -9,6 +9,7 @@ from dataclasses import dataclass, fields
 from typing import Any, Final, Literal
 
 from common.sides import SENDERS, STATIONS, Side, other
+from common.units import number_of
 from testbed.exports.futures import FATES
 from testbed.exports.futures import Fate as OctetFate
 from testbed.exports.timeline import Frame, Packet
@@ -164,7 +165,7 @@ class Dupacks(Event):
         many = "" if self.count == 1 else f" within {ms((self.until_ns - self.time_ns) / 1e6)}"
         marked = "" if not self.eln else ", with ELN" if self.eln == self.count else f", {self.eln} of them with ELN"
         total = "" if self.total == self.count else f", {self.total} so far"
-        return f"{_several(self.count, 'dupack')}{many}{marked}{total}"
+        return f"{number_of(self.count, 'dupack')}{many}{marked}{total}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -183,7 +184,7 @@ class Window(Event):
         if self.cwnd_before == self.cwnd_after:
             moved = f"stays at {self.cwnd_after:,}"
         counted = [
-            _several(count, name)
+            number_of(count, name)
             for count, name in ((self.retransmits, "retransmission"), (self.timeouts, "timeout"))
             if count
         ]
@@ -338,7 +339,7 @@ class Story:
             return ""
         dupacks = sum(event.count for event in self.events if isinstance(event, Dupacks))
         if dupacks:
-            return f"; TCP had {_several(dupacks, 'dupack')}, but did not send {it} again"
+            return f"; TCP had {number_of(dupacks, 'dupack')}, but did not send {it} again"
         others = any(isinstance(event, Window) and (event.retransmits or event.timeouts) for event in self.events)
         # it repaired other losses meanwhile
         return f", and TCP did not send {it} again" if others else ", and TCP never noticed"
@@ -370,7 +371,7 @@ class Story:
 
     def _reason(self, second: Sent) -> str:
         before = [each for each in self.events if isinstance(each, Dupacks) and each.time_ns <= second.time_ns]
-        return f"{second.reason} after {_several(before[-1].total, 'dupack')}" if before else str(second.reason)
+        return f"{second.reason} after {number_of(before[-1].total, 'dupack')}" if before else str(second.reason)
 
     def _acked(self, words: str) -> str:
         return "" if self.acked_ms is None else f", {words} after {ms(self.acked_ms)}"
@@ -409,10 +410,6 @@ def words_of(packet: Packet) -> str:
     if "S" in flags:
         return "SYN-ACK" if "." in flags else "SYN"
     return "RST" if "R" in flags else "FIN" if "F" in flags else f"ACK {packet.ack}"
-
-
-def _several(count: int, name: str) -> str:
-    return f"{count} {name}{'' if count == 1 else 's'}"
 
 
 def _times(count: int) -> str:

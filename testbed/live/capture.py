@@ -16,6 +16,7 @@ from channel.errors import Fate, Verdict
 from channel.hop import Arrival
 from common.closing import Closing
 from common.sides import STATIONS, Side, other
+from common.units import number_of
 from linklayer.link import Scheme
 from telemetry.pcapng import Direction, PcapngWriter
 from testbed.live.hop_radio import HopRadio
@@ -113,6 +114,5 @@ def _fate(verdict: Verdict) -> str:
     if verdict.fate is Fate.ERASED:
         return "; erased by the channel"
     if verdict.fate is Fate.DAMAGED:
-        bits = len(verdict.bit_errors)
-        return f"; damaged by the channel: {bits} bit{'' if bits == 1 else 's'}"
+        return f"; damaged by the channel: {number_of(len(verdict.bit_errors), 'bit')}"
     return ""

@@ -7,6 +7,7 @@ numbers of runs.
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
+from common.units import number_of
 from testbed.campaigns.rows import Kind, Row
 from testbed.reports.document import Paragraph
 
@@ -41,7 +42,7 @@ def counted(rows: Sequence[Row]) -> str:
     """Return the number of runs, and of each kind."""
     found = Counter(row.kind for row in rows)
     kinds = [f"{found[kind]} {words}" for kind, words in _WORDS.items() if kind in found]
-    total = f"{len(rows)} run{'' if len(rows) == 1 else 's'}"
+    total = number_of(len(rows), "run")
     return f"{total}: {', '.join(kinds)}" if kinds else total
 
 

@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from common.units import number_of
 from testbed.campaigns.file import CampaignError, Reference
 from testbed.campaigns.folder import PLAN, RUNS
 from testbed.campaigns.plan import Point
@@ -75,7 +76,7 @@ def _report(campaign: Campaigned) -> Iterator[Block]:
 
 def _extent(campaign: Campaigned) -> str:
     points = len(campaign.plan.points)
-    words = [f"{points} point{'' if points == 1 else 's'}, {counted(campaign.rows)}."]
+    words = [f"{number_of(points, 'point')}, {counted(campaign.rows)}."]
     scenarios = [point.scenario for point in campaign.plan.points]
     tiers = dict.fromkeys(str(each["tier"]) for each in scenarios)
     tcps = dict.fromkeys(" and ".join(dict.fromkeys(_tcps(each))) for each in scenarios)
@@ -127,13 +128,13 @@ def _percent(alpha: float) -> str:
 
 def _tests(count: int, alpha: float) -> str:
     """Return the method of a table of differences."""
-    tests = "1 test" if count == 1 else f"{count} tests"
     return (
         "Runs are paired by their seeds. Difference: the typical one, the median of the means of every two differences "
-        f"(Hodges-Lehmann). p: Wilcoxon's signed-rank test, two-sided, exact, adjusted for {tests} (false discovery "
-        f"rate, Benjamini-Hochberg). A difference is found at an adjusted p of {SIGNIFICANT:g} at most. The interval "
-        f"is of the same test, at the level of the differences found (false coverage rate, Benjamini-Yekutieli): "
-        f"the {_percent(alpha)} excludes 0 exactly where a difference is found. This level needs "
+        "(Hodges-Lehmann). p: Wilcoxon's signed-rank test, two-sided, exact, adjusted for "
+        f"{number_of(count, 'test')} (false discovery rate, Benjamini-Hochberg). A difference is found at an adjusted "
+        f"p of {SIGNIFICANT:g} at most. The interval is of the same test, at the level of the differences found (false "
+        f"coverage rate, Benjamini-Yekutieli): the {_percent(alpha)} excludes 0 exactly where a difference is found. "
+        f"This level needs "
         f"{least_n('median', 1 - alpha)} pairs."
     )
 

@@ -18,6 +18,7 @@ from gnuradio import blocks, gr
 
 from channel.replay import Outcome
 from channel.trace import read_trace
+from common.units import number_of
 from flowgraphs.air import Air
 from flowgraphs.frontend import Receiver, end
 from flowgraphs.levels import path_gain_db
@@ -239,7 +240,7 @@ def test_a_transmission_that_ran_dry_says_so(tmp_path: Path) -> None:
             hearer.close()
     # what was to be heard meanwhile is late, and left out: L
     assert (status, err[0], err.strip("UL")) == (0, "U", "")
-    assert out == f"transmitted 3.000 s, with {len(err)} underflows: this machine did not keep up\n"
+    assert out == f"transmitted 3.000 s, with {number_of(len(err), 'underflow')}: this machine did not keep up\n"
 
 
 def frames_sent_by(transceiver: Transceiver) -> Callable[[], bool]:
