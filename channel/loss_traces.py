@@ -188,8 +188,8 @@ def _time(cell: str, unit: str) -> int:
     if cell.removeprefix("-").isdecimal():
         value = int(cell) * _NS_OF[unit]
     else:
-        seconds = float(cell)
-        value = round(seconds * _NS_OF[unit]) if math.isfinite(seconds) else 1 << 63
+        found = float(cell) * _NS_OF[unit]
+        value = round(found) if math.isfinite(found) else 1 << 63
     # an int64, with room for differences
     if abs(value) >= 1 << 62:
         raise ValueError(f"{unit} {cell[:20]!r} is too far away")

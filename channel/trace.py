@@ -150,10 +150,13 @@ def read_trace(path: Path) -> Trace:
 
 def _is_another_format(path: Path) -> bool:
     """Whether a file has octets that begin no Parquet file."""
-    if not path.is_file():
+    try:
+        if not path.is_file():
+            return False
+        with path.open("rb") as file:
+            return file.read(len(_MAGIC)) not in (b"", _MAGIC)
+    except OSError:
         return False
-    with path.open("rb") as file:
-        return file.read(len(_MAGIC)) not in (b"", _MAGIC)
 
 
 def _check_schema(path: Path, schema: Any) -> None:

@@ -23,7 +23,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 from warnings import catch_warnings
 
 import numpy as np
@@ -44,6 +44,14 @@ _SAMPLE_BYTES = {"cf32_le": 8, "ci16_le": 4}
 #: UHD's full scale of sc16
 FULL_SCALE = 32_767
 _BLOCK = 1 << 16
+
+
+#: keys of ours, which SigMF's schema does not know, and what each must be
+_OURS: Final = (
+    ("fadelab:phy", str, "text"),
+    ("fadelab:phy_options", dict, "mapping"),
+    ("fadelab:gaps", int, "whole number"),
+)
 
 
 class RecordingError(RuntimeError):
@@ -149,6 +157,9 @@ class Recording:
             )
         if "core:sample_rate" not in known:
             raise RecordingError(f"{meta}: does not say its sample rate; add core:sample_rate")
+        for key, kind, what in _OURS:
+            if not isinstance(known.get(key, kind()), kind):
+                raise RecordingError(f"{meta}: {key} is no {what}")
         try:
             if known.get("core:sha512") not in (None, _sha512(data)):
                 raise RecordingError(f"{data}: does not match its metadata; it was cut short or written over")
@@ -237,6 +248,8 @@ def _read_metadata(data: Path, meta: Path) -> dict[str, Any]:
         raise RecordingError(f"{data if data.exists() else _base(meta)}: {why}") from None
     except OSError as error:
         raise RecordingError(f"{meta}: {error.strerror}; check the path") from None
+    except RecursionError:
+        raise RecordingError(f"{meta}: no SigMF metadata (nested too deeply)") from None
     except (ValueError, ValidationError) as error:
         why = getattr(error, "message", str(error))
         raise RecordingError(f"{meta}: no SigMF metadata ({why})") from None

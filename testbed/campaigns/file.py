@@ -21,7 +21,9 @@ class Strict(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
-def _metric(name: str) -> str:
+def _metric(name: object) -> str:
+    if not isinstance(name, str):
+        raise ValueError(f"{name!r} is no name of a metric")
     check_metric(name)
     return name
 

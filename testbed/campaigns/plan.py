@@ -10,6 +10,7 @@ Rules kept
 import hashlib
 import itertools
 import json
+import math
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -28,6 +29,8 @@ PATHS = ("path", "series")
 #: folder of the copies, in the campaign's
 FILES = "files"
 _LONGEST_NAME = 60
+#: a sweep beyond it is a slip: its plan alone would take minutes
+_MOST_POINTS = 10_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,6 +147,10 @@ def make_plan(campaign: Campaign, where: Path) -> tuple[CampaignPlan, dict[str, 
 
     Raises FadelabError with one line for a scenario that is refused, and for hypotheses that fit no points.
     """
+    sweep = campaign.sweep
+    count = math.prod(map(len, sweep.grid.values())) * len(sweep.list)
+    if count > _MOST_POINTS:
+        raise CampaignError(f"{where}: sweep: has {count:,} points, {_MOST_POINTS:,} at most: make several campaigns")
     sources: dict[str, Path] = {}
     points = []
     swept = list(_settings(campaign))

@@ -40,6 +40,8 @@ KNOWN_ERRORS = frozenset(
 )
 
 INTERRUPTED = 130
+#: characters of a line's begin and end that stay, when what it quotes makes it longer
+_HEAD, _TAIL = 800, 200
 
 
 def main(args: Sequence[str] | None = None) -> int:
@@ -131,7 +133,10 @@ def _click_message(error: click.ClickException) -> str:
 
 
 def _complain(message: str) -> None:
-    click.echo(f"fadelab: {' '.join(message.split())}", err=True)
+    line = " ".join(message.split())
+    if len(line) > _HEAD + _TAIL:
+        line = f"{line[:_HEAD]} … {line[-_TAIL:]}"
+    click.echo(f"fadelab: {line}", err=True)
 
 
 def _save_traceback(error: Exception) -> str:

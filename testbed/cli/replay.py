@@ -121,13 +121,15 @@ def _transmit(
 def _option(setting: str) -> tuple[str, Any]:
     import yaml
 
+    from testbed.scenario.plain_yaml import parse
+
     key, equals, text = setting.partition("=")
     if not equals:
         raise FadelabError(f"--set {setting}: must be KEY=VALUE, as in modulation=qam16")
     if key == "rate_sps":
         raise FadelabError(f"--set {setting}: the recording says its own rate")
     try:
-        return key, yaml.safe_load(text)
+        return key, parse(text)
     except yaml.YAMLError:
         raise FadelabError(f"--set {setting}: the value is not valid YAML") from None
 

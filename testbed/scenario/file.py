@@ -13,11 +13,12 @@ from channel.replay import TraceError
 from common.sides import SIDES
 from testbed.scenario import schema
 from testbed.scenario.changes import ChangeError
+from testbed.scenario.plain_yaml import parse
 from testbed.scenario.plugin_options import Choice, Part
 from testbed.scenario.resolver import resolve
 from testbed.scenario.run_plan import Plan
 from testbed.scenario.schema import InnerError, Scenario
-from testbed.scenario.settings import ScenarioError, anchor, apply_setting, parse
+from testbed.scenario.settings import ScenarioError, anchor, apply_setting
 from testbed.scenario.tcp import KINDS
 
 

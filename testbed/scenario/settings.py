@@ -1,12 +1,12 @@
 """Settings of a scenario by their keys, as in `channel.errors.per`: from `--set` and from scheduled changes."""
 
-import re
 from pathlib import Path
 from typing import Any
 
 import yaml
 
 from testbed.errors import FadelabError
+from testbed.scenario.plain_yaml import parse
 
 
 class ScenarioError(FadelabError):
@@ -22,20 +22,6 @@ _NAMED = {
 _PATHS = ("path", "series")
 #: parts of these that refuse the keys of their alternatives
 _STRICT = ("errors", "queue", "recovery", "growth")
-
-
-class _Loader(yaml.SafeLoader):
-    """Reads 2e6 as a number; in YAML 1.1 it is a string."""
-
-
-_Loader.add_implicit_resolver(
-    "tag:yaml.org,2002:float", re.compile(r"[-+]?(\d+\.?\d*|\.\d+)[eE][-+]?\d+$"), list("-+.0123456789")
-)
-
-
-def parse(text: str) -> Any:
-    """Return what YAML text says. Raises yaml.YAMLError."""
-    return yaml.load(text, _Loader)
 
 
 def anchor(raw: Any, base: Path) -> Any:

@@ -71,6 +71,7 @@ def test_largest_sizes_and_times_are_taken() -> None:
         ("time_s,lost\n1,0\n0.5,0\n", "line 3: the time goes back"),
         ("time_s,lost\nnan,0\n", "line 2: time_s 'nan' is too far away"),
         ("time_s,lost\nsoon,0\n", "line 2: could not convert"),
+        ("time_s,lost\n1e300,0\n", "line 2: time_s '1e300' is too far away"),
         ("time_ns,lost\n99999999999999999999,0\n", "line 2: time_ns '99999999999999999999' is too far away"),
         ("lost,size\n0\n", "line 2 has 1 cells, the header 2"),
         pytest.param("lost\n0\n" + "1" * 200_000, "line 3: field larger than field limit", id="a long cell"),

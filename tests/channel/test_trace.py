@@ -112,6 +112,11 @@ def test_ctrl_c_at_any_step_leaves_a_trace_that_is_whole(path: Path) -> None:
     assert kept == {1, 2}
 
 
+def test_a_name_that_no_disk_takes_is_no_trace(tmp_path: Path) -> None:
+    with pytest.raises(TraceError, match="File name too long"):
+        read_trace(tmp_path / ("a" * 300))
+
+
 def test_a_folder_is_no_trace(tmp_path: Path) -> None:
     with pytest.raises(TraceError, match=r"not a complete Parquet file .*record the trace again") as error:
         read_trace(tmp_path)

@@ -137,6 +137,15 @@ def change(**fields: Any) -> Callable[[Path], object]:
     return do
 
 
+def ours(**fields: Any) -> Callable[[Path], object]:
+    def do(target: Path) -> None:
+        metadata = json.loads(meta_path(target).read_text())
+        metadata["global"] |= {f"fadelab:{name}": value for name, value in fields.items()}
+        meta_path(target).write_text(json.dumps(metadata))
+
+    return do
+
+
 def cut_within_a_sample(target: Path) -> None:
     change(sha512=None)(target)
     os.truncate(data_path(target), 7999)
@@ -152,6 +161,10 @@ def cut_within_a_sample(target: Path) -> None:
         (lambda target: data_path(target).write_bytes(bytes(8000)), "cut short or written over"),
         (lambda target: meta_path(target).write_text("{"), "no SigMF metadata"),
         (lambda target: meta_path(target).write_text("[]"), "no SigMF metadata"),
+        (lambda target: meta_path(target).write_text("[" * 100_000), "no SigMF metadata .nested too deeply"),
+        (ours(phy_options="qpsk"), "fadelab:phy_options is no mapping"),
+        (ours(phy=[]), "fadelab:phy is no text"),
+        (ours(gaps={}), "fadelab:gaps is no whole number"),
         (lambda target: meta_path(target).write_bytes(b"\xff\xfe\x00"), "no SigMF metadata"),
         (change(datatype="rf32_le"), "samples are rf32_le; fadelab reads cf32_le and ci16_le"),
         (change(datatype=None), "no SigMF metadata"),

@@ -94,6 +94,11 @@ def test_files_of_scenarios_are_copied_and_hashed(tmp_path: Path) -> None:
         ({"metrics": ["goodput"]}, "no metric 'goodput': choose from"),
         ({"sweep": {"grid": {"link.schema": [1]}}}, "link.schema=1: link.schema: unknown key .did you mean scheme"),
         ({"sweep": {"grid": {"seed": [1]}}}, "seed cannot be set or swept"),
+        (
+            {"sweep": {"grid": {f"link.x{n}": list(range(100)) for n in range(6)}}},
+            "sweep: has 1,000,000,000,000 points, 10,000 at most",
+        ),
+        ({"metrics": [None]}, "metrics.0: none is no name of a metric"),
         ({"sweep": {"list": [{"mtu": 1000}, {"mtu": 1000}]}}, "two points have the same settings"),
         ({"stop": {"metric": "timeouts", "half_width": 1}}, "seeds.count and stop exclude one another"),
         ({"seeds": {}, "stop": {"metric": "timeouts", "half_width": "0%"}}, "half_width is 0 %"),

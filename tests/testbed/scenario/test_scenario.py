@@ -165,6 +165,14 @@ def test_later_settings_win_and_a_setting_beside_its_option_is_refused() -> None
             load(LOSSY, settings, **options)
 
 
+def test_a_line_that_quotes_a_long_value_has_its_begin_and_its_end(tmp_path: Path, capsys: Capture) -> None:
+    path = write(tmp_path, minimal(tier="m" * 5000))
+    line = refused(capsys, "run", path)
+    assert line.startswith(f"fadelab: {path}: tier: ")
+    assert "mmm … mmm" in line
+    assert len(line) < 1100
+
+
 def test_exponents_are_numbers_in_a_file_too(tmp_path: Path) -> None:
     path = tmp_path / "e.yaml"
     path.write_text("name: e\nchannel: {rate_bps: 2e6, delay_ms: 1}\nworkloads: [{kind: bulk, bytes: 1e3}]\n")
@@ -320,7 +328,7 @@ WRONG: list[tuple[dict[str, Any], str, str]] = [
         "channel.up.errors.path",
         "none.parquet: no such trace",
     ),
-    ({**MINIMAL, **NO_WORD}, "5", "Keys should be strings".lower()),
+    ({**MINIMAL, **NO_WORD}, "not valid YAML", "a key is no text: put 5 in quotes"),
 ]
 
 
