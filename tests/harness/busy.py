@@ -56,8 +56,14 @@ _OF_CORES = (
     "tcpip",
     "testbed/model",
 )
-#: but these, which are of schemas, documents and radios
-_NOT_OF_CORES = ("conformance/test_options", "conformance/test_papers", "conformance/test_phys", "common/test_registry")
+#: but these, which are of files, schemas, documents and radios
+_NOT_OF_CORES = (
+    "conformance/test_hostile_files",
+    "conformance/test_options",
+    "conformance/test_papers",
+    "conformance/test_phys",
+    "common/test_registry",
+)
 #: results that compiled and interpreted cores must give alike: slow tests, too, run with both
 _WITH_BOTH = "tests/testbed/model/test_frozen.py"
 #: marks of tests that `--part quick` leaves out
