@@ -351,7 +351,7 @@ def _mapping(path: Path, parse: Callable[[str], Any], form: str, content: str) -
         raise StoreError(f"{path.name} is missing") from None
     except OSError as error:
         raise StoreError(f"{path.name} cannot be read: {error.strerror}") from None
-    except (yaml.YAMLError, ValueError, RecursionError):
+    except (yaml.YAMLError, ValueError, LookupError, TypeError, ArithmeticError, AttributeError, RecursionError):
         raise StoreError(f"{path.name} is no {form}: half written, or damaged") from None
     if not isinstance(found, dict):
         raise StoreError(f"{path.name} holds no {content}")

@@ -46,8 +46,8 @@ def transmit(
 ) -> int:
     """Transmit a whole recording as one burst, at the rate and carrier of `settings`.
 
-    Return the number of underflows, and of the device's other words for samples that came too late: with 0 the burst is
-    whole. `progress(share)` is called with 0 to 1. Raises FrontEndError when the radio does not answer or stops.
+    Return the number of underflows, and of the device's other words for samples that came too late, as far as it has
+    told of any. `progress(share)` is called with 0 to 1. Raises FrontEndError when the radio does not answer or stops.
     """
     transmitter = Transmitter(settings)
     # of late samples it would log, on stdout, what is returned here

@@ -79,6 +79,9 @@ def _decode(path: Path, name: str | None, settings: Sequence[str], *, trace: Pat
     recording = Recording.read(path)
     options = dict(recording.phy_options if name in (None, recording.phy) else {})
     options |= dict(_option(setting) for setting in settings)
+    for key in ("name", "rate_sps"):
+        if key in options:
+            raise FadelabError(f"{path}: {key} is no option of a PHY: leave it out of fadelab:phy_options and of --set")
     phy = make_phy(name or recording.phy or "ofdm", rate_sps=recording.rate_sps, **options)
     gaps = SequenceGaps()
     frames: list[Received] = []

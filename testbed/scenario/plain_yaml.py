@@ -13,6 +13,8 @@ from typing_extensions import override
 _TYPES = ("null", "bool", "int", "float", "str", "seq", "map")
 #: values and keys of a document
 _MOST: Final = 100_000
+#: more than any number of ours has, and few enough to be printed
+_MOST_BITS: Final = 1024
 
 
 class _Loader(yaml.SafeLoader):
@@ -26,12 +28,20 @@ class _Loader(yaml.SafeLoader):
                 raise yaml.constructor.ConstructorError(None, None, f"a key is no text: {_named(key)}", key.start_mark)
         return super().construct_mapping(node, deep=deep)
 
+    def construct_int(self, node: yaml.ScalarNode) -> int:
+        """Return a whole number. Raises ValueError."""
+        number: int = self.construct_yaml_int(node)
+        if number.bit_length() > _MOST_BITS:
+            raise ValueError(f"a whole number has more than {_MOST_BITS} bits")
+        return number
+
 
 _Loader.yaml_constructors = {
     tag: construct
     for tag, construct in yaml.SafeLoader.yaml_constructors.items()
     if tag is None or tag.removeprefix("tag:yaml.org,2002:") in _TYPES
 }
+_Loader.add_constructor("tag:yaml.org,2002:int", _Loader.construct_int)
 _Loader.yaml_implicit_resolvers = {
     first: [(tag, pattern) for tag, pattern in known if tag != "tag:yaml.org,2002:timestamp"]
     for first, known in yaml.SafeLoader.yaml_implicit_resolvers.items()
@@ -52,8 +62,9 @@ def parse(text: str) -> Any:
         return loader.construct_document(node)
     except RecursionError:
         raise yaml.YAMLError("it is nested too deeply") from None
-    except ValueError as error:
-        raise yaml.YAMLError(f"a number cannot be read: {error}") from None
+    except (ValueError, LookupError, TypeError, ArithmeticError, AttributeError) as error:
+        # PyYAML's own, as of `!!bool x`
+        raise yaml.YAMLError(f"a value cannot be read: {error}") from None
     finally:
         loader.dispose()
 

@@ -34,12 +34,12 @@ def test_damaged_files_break_no_rule(kinds: list[FileDoor], tmp_path: Path) -> N
 def test_valid_files_are_read(kinds: list[FileDoor], tmp_path: Path) -> None:
     """Damage is found in what would be read."""
     for door in kinds:
-        for name, octets in sorted(door.valid.items())[:2]:
+        names = sorted(door.valid)
+        for name in names[:FEW] if any(word in door.name for word in ("bundle", "run")) else names:
             folder = tmp_path / door.name / name
             folder.mkdir(parents=True)
-            (folder / name).write_bytes(octets)
-            if not door.name.startswith("loss trace, "):
-                door.read(folder / name)
+            (folder / name).write_bytes(door.valid[name])
+            door.read(folder / name)
 
 
 def reader_of(what: str) -> FileDoor:

@@ -4,7 +4,7 @@ Rules that must hold
 - The command ends well, or says one line of `LONGEST_LINE` characters at most. An internal error is a bug, as is a
   recursion or an allocation that Python refuses.
 - It needs `LONGEST_S` of processor time at most, whatever the file says.
-- Nothing is written but where the command writes.
+- Nothing appears beside the folder of the file. What lies elsewhere is not looked at.
 """
 
 import io
@@ -38,6 +38,7 @@ LONGEST_S = 10.0
 TOKENS = (
     *(b"", b"0", b"-1", b"1", b"-0", b"2.5", b"1e400", b"-1e308", b"1e-320", b".nan", b"NaN", b".inf", b"-.inf"),
     *(b"Infinity", b"9" * 400, b"9" * 5000, b"1" + b"0" * 30, b"65536", b"2147483648", b"9223372036854775808"),
+    *(b"0x" + b"f" * 6000, b"1" + b":59" * 3000, b"1" + b":59" * 200 + b".5", b"!!int ''", b"!!bool x", b"!!map [1]"),
     *(b"0x10", b"0x_", b"0o17", b"1_000", b"1:30", b"2026-11-29", b"2026-13-29", b"2026-11-29T10:00:00Z"),
     *(b"true", b"yes", b"null", b"~", b"[]", b"{}", b"[[]]", b"{a: 1}", b'""', b"''", b"''''", b'"', b"'"),
     *(b"[" * 500, b"{" * 500, b"- " * 500, b"&a [*a]", b"&a {b: *a}", b"&a ", b"*a", b"<<: *a", b"|", b">"),
@@ -153,7 +154,11 @@ def command(*args: str, path: Path) -> None:
 def doors(scratch: Path) -> Iterator[FileDoor]:
     """All kinds of files; `scratch` is an empty folder for what valid ones are made of."""
     scenarios = root() / "scenarios"
-    yield FileDoor("scenario", _files(scenarios, "*.yaml"), load)
+    # the damaged files stand elsewhere
+    found = {
+        path.name: path.read_text().replace("traces/", f"{scenarios}/traces/") for path in scenarios.glob("*.yaml")
+    }
+    yield FileDoor("scenario", {name: text.encode() for name, text in found.items()}, load)
     yield FileDoor("campaign", _campaigns(scenarios), partial(_read, "campaign", "FILE", "--plan"))
     traces = {
         "loss.csv": b"time_ms,sequence,lost\n" + b"".join(b"%d,%d,%d\n" % (n, n, n % 7 == 0) for n in range(40)),
@@ -162,9 +167,9 @@ def doors(scratch: Path) -> Iterator[FileDoor]:
         "capacity.up": b"".join(b"%d\n" % (n * 3) for n in range(60)),
     }
     yield FileDoor("loss trace", traces, partial(_read, "import-trace", "FILE", "-o", "FOLDER/made.parquet"))
-    for kind in ("marks", "numbers", "csv", "mahimahi"):
+    for kind, name in zip(("csv", "marks", "numbers", "mahimahi"), traces, strict=True):
         read = partial(_read, "import-trace", "FILE", "--format", kind, "-o", "FOLDER/made.parquet")
-        yield FileDoor(f"loss trace, {kind}", traces, read)
+        yield FileDoor(f"loss trace, {kind}", {name: traces[name]}, read)
     yield FileDoor("channel trace", {"trace.parquet": _channel_trace(scratch)}, _read_trace, text=False)
     meta, data = _recording(scratch)
     yield FileDoor("recording's metadata", {"lab.sigmf-meta": meta}, partial(_read_recording, data))
@@ -177,18 +182,13 @@ def _read(*args: str | Path) -> None:
     command(*map(str, words), path=path)
 
 
-def _files(folder: Path, pattern: str) -> dict[str, bytes]:
-    return {path.name: path.read_bytes() for path in folder.glob(pattern)}
-
-
 def _campaigns(scenarios: Path) -> dict[str, bytes]:
     found = {}
     for path in (scenarios / "campaigns").glob("*.yaml"):
         raw = yaml.safe_load(path.read_text())
         if isinstance(raw.get("scenario"), str):
-            # the damaged file stands elsewhere
             raw["scenario"] = str((path.parent / raw["scenario"]).resolve())
-        found[path.name] = yaml.safe_dump(raw, sort_keys=False).encode()
+        found[path.name] = yaml.safe_dump(raw, sort_keys=False).replace("../", f"{scenarios}/").encode()
     return found
 
 
@@ -211,7 +211,13 @@ def _recording(scratch: Path) -> tuple[bytes, bytes]:
 
     rng = np.random.default_rng(1)
     samples = (0.1 * rng.standard_normal((3000, 2))).astype(np.float32).view(np.complex64).ravel()
-    about: dict[str, Any] = {"rate_sps": 1e6, "frequency_hz": 2.45e9, "hardware": "none", "phy": "ofdm"}
+    about: dict[str, Any] = {
+        "rate_sps": 1e6,
+        "frequency_hz": 2.45e9,
+        "hardware": "none",
+        "phy": "ofdm",
+        "phy_options": {"modulation": "qpsk"},
+    }
     meta = write(scratch / "lab", samples, started=datetime(2026, 1, 2, tzinfo=UTC), gaps=2, **about)
     return meta.read_bytes(), (scratch / "lab.sigmf-data").read_bytes()
 
