@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from common.units import number_of
 from testbed.cli import options
 from testbed.errors import FadelabError
 
@@ -151,8 +152,7 @@ def verify(bundle: Path, sample: int, draw: int | None, all_: bool, workers: int
     if verdict.differences:
         if not same:
             click.echo("other sources may give other results: source.tar.gz of a bundle has those that made it")
-        count = len(verdict.differences)
-        words = f"{count} difference{'s' if count > 1 else ''}"
+        words = number_of(len(verdict.differences), "difference")
         raise DisagreementError(f"{bundle}: {words}, the first: {verdict.differences[0]}")
     click.echo("all that was checked agrees")
 
