@@ -22,6 +22,8 @@ _MAGIC = b"FADESER1"
 #: magic, n_taps, reserved, interval_ns, n_rows
 _HEADER = struct.Struct("<8sIIdQ")
 _MAX_DELAY_NS = 1e9
+_MAX_INTERVAL_NS = 1e18
+_MAX_GAIN = 1e10
 
 
 class SeriesError(ValueError):
@@ -42,12 +44,12 @@ def write_series(path: Path, interval_ns: float, delays_ns: Sequence[float], tap
         raise SeriesError(f"there are {delays.size} taps; a series has 1 to {MAX_TAPS}.")
     if not len(gains):
         raise SeriesError("there are no rows; a series has at least one.")
-    if not (np.isfinite(interval_ns) and interval_ns > 0):
-        raise SeriesError(f"interval_ns is {interval_ns}; it must be positive.")
+    if not 1 <= interval_ns <= _MAX_INTERVAL_NS:
+        raise SeriesError(f"interval_ns is {interval_ns}; it must lie between 1 and {_MAX_INTERVAL_NS:.0e}.")
     if not ((delays >= 0) & (delays <= _MAX_DELAY_NS)).all():
         raise SeriesError(f"delays_ns must lie between 0 and {_MAX_DELAY_NS:.0e}.")
-    if not np.isfinite(gains).all():
-        raise SeriesError("taps must be finite numbers.")
+    if not (np.abs(gains) <= _MAX_GAIN).all():
+        raise SeriesError(f"taps must be numbers of magnitude {_MAX_GAIN:.0e} at most.")
     beside = path.with_name(f".{path.name}.{os.getpid()}")
     try:
         with beside.open("wb") as file:

@@ -74,11 +74,18 @@ def unterminated(air: Air) -> None:
 def test_what_cannot_be_is_refused_in_one_line(air_name: str, tmp_path: Path) -> None:
     with Air.create(air_name, seed=1) as air:
         (tmp_path / "odd").write_bytes(b"12345")
+        for name, gain in (("no-number", np.nan), ("loud", 2e10)):
+            write_series(tmp_path / name, 1e6, [0.0, 1e3], np.ones((3, 2)))
+            with (tmp_path / name).open("r+b") as file:
+                file.seek(-np.complex64().nbytes, os.SEEK_END)
+                file.write(np.complex64(gain).tobytes())
         refused: list[tuple[Callable[[], object], str]] = [
             (lambda: air.set_link("V1", "V2", gain_db=float("nan")), "link V1 -> V2: gain_db must be a finite number"),
             (lambda: air.set_link("V1:4", "V2"), "port 'V1:4': its channel must be 0 to 3"),
             (lambda: air.set_link("V 1", "V2"), "'V 1' cannot be a serial number"),
             (lambda: air.set_link("*", "*", series=tmp_path / "none"), r"link \* -> \*: .*none"),
+            (lambda: air.set_link("*", "*", series=tmp_path / "no-number"), "gain of tap 1 in row 2 is no number"),
+            (lambda: air.set_link("*", "*", series=tmp_path / "loud"), "gain of tap 1 in row 2 is no number"),
             (lambda: air.set_link("*", "*", taps=[Tap()] * 25), "up to 24 taps"),
             (lambda: air.set_profile("*", "*", "EXA", doppler_hz=1.0), "no profile 'EXA'"),
             (lambda: air.set_receiver("*", noise_dbm_hz=float("nan")), "noise density"),

@@ -318,9 +318,9 @@ def test_gains_in_db_make_a_series(medium: Medium, tmp_path: Path) -> None:
         (1.0, [0.0] * 25, [[1.0] * 25], "there are 25 taps"),
         (1.0, (), np.ones((1, 0)), "there are 0 taps"),
         (1.0, (0.0,), np.ones((0, 1)), "there are no rows"),
-        (0.0, (0.0,), [[1.0]], "interval_ns is 0.0"),
+        *((wrong, (0.0,), [[1.0]], "interval_ns is .*; it must lie") for wrong in (0.0, 0.5, 1e19, np.nan)),
         (1.0, (-1.0,), [[1.0]], "delays_ns must lie between"),
-        (1.0, (0.0,), [[np.nan]], "taps must be finite"),
+        *((1.0, (0.0,), [[wrong]], "taps must be numbers of magnitude") for wrong in (np.nan, np.inf, 1e11j)),
     ],
 )
 def test_series_that_cannot_be(tmp_path: Path, interval_ns: float, delays_ns: Any, taps: Any, message: str) -> None:
@@ -344,7 +344,10 @@ def header(
         (header(b"FADESER2") + bytes(8), "a series of version 2; this program reads 1"),
         (header(n_taps=0), "has 0 taps"),
         (header(n_taps=25) + bytes(1000), "has 25 taps"),
-        (header(interval_ns=0.0) + bytes(8), "its interval is not positive"),
+        *(
+            (header(interval_ns=wrong) + bytes(8), "its interval does not lie between 1 and 1e18 ns")
+            for wrong in (0.0, -1.0, 1e-300, 1e300, float("nan"), float("inf"))
+        ),
         (header(n_rows=0), "has no rows"),
         (header() + bytes(7), "47 bytes long, which does not fit 1 rows of 1 taps"),
         (header(n_rows=1 << 61) + bytes(8), "does not fit"),
@@ -396,11 +399,16 @@ def test_what_is_no_recording_is_refused(medium: Medium, tmp_path: Path) -> None
         ({"gain_db": float("nan")}, "gain_db must be a finite number"),
         ({"delay_ns": -1.0}, "delay_ns must lie between 0 and 1e9"),
         ({"delay_ns": 2e9}, "delay_ns must lie between 0 and 1e9"),
+        ({"gain_db": 201.0}, "gain_db must be at most 200 dB"),
         ({"cfo_hz": float("inf")}, "cfo_hz must be a finite number"),
+        ({"cfo_hz": -2e9}, "cfo_hz must lie between -1e9 and 1e9 Hz"),
         ({"flags": 2}, "flags has unknown bits"),
         ({"taps": [Tap()] * 25}, "a path has 0 to 24 taps, not 25"),
         ({"taps": [Tap(), Tap(delay_ns=-1.0)]}, "tap 1: delay_ns must lie"),
         ({"taps": [Tap(doppler_hz=-1.0)]}, "tap 0: doppler_hz must be 0 or more"),
+        ({"taps": [Tap(doppler_hz=1e308)]}, "tap 0: doppler_hz must lie between -1e9 and 1e9 Hz"),
+        ({"taps": [Tap(los_doppler_hz=1e308)]}, "tap 0: los_doppler_hz must lie between"),
+        ({"taps": [Tap(k_db=1e308)]}, "tap 0: k_db must be at most 200 dB"),
         ({"taps": [Tap(power_db=float("nan"))]}, "tap 0: power_db must be a finite number"),
         ({"series": Path("taps")}, "series_path must be absolute"),
         ({"series": Path("/taps"), "taps": [Tap()]}, "taps of its own or those of a series, not both"),

@@ -17,6 +17,16 @@ void require_finite(double value, const std::string& name) {
     if (!std::isfinite(value)) refuse(name + " must be a finite number");
 }
 
+void require_gain(double value_db, const std::string& name) {
+    require_finite(value_db, name);
+    if (value_db > kMostGain_db) refuse(name + " must be at most 200 dB");
+}
+
+void require_shift(double value_hz, const std::string& name) {
+    require_finite(value_hz, name);
+    if (std::abs(value_hz) > kMostShift_hz) refuse(name + " must lie between -1e9 and 1e9 Hz");
+}
+
 void require_delay(double delay_ns, const std::string& name) {
     if (!(delay_ns >= 0.0 && delay_ns <= 1e9)) refuse(name + " must lie between 0 and 1e9 (one second)");
 }
@@ -46,8 +56,8 @@ bool operator==(const LinkOptions& a, const LinkOptions& b) {
 }
 
 void validate(const LinkOptions& options) {
-    require_finite(options.gain_db, "gain_db");
-    require_finite(options.cfo_hz, "cfo_hz");
+    require_gain(options.gain_db, "gain_db");
+    require_shift(options.cfo_hz, "cfo_hz");
     require_delay(options.delay_ns, "delay_ns");
     if ((options.flags & ~kKeepTapPowers) != 0) refuse("flags has unknown bits");
     if (options.n_taps < 0 || options.n_taps > static_cast<std::int32_t>(kMaxTaps)) {
@@ -60,13 +70,12 @@ void validate(const LinkOptions& options) {
             refuse(name + "kind is 0 (static), 1 (Rayleigh) or 2 (Rician), not " + std::to_string(tap.kind));
         }
         require_delay(tap.delay_ns, name + "delay_ns");
-        require_finite(tap.power_db, name + "power_db");
-        require_finite(tap.k_db, name + "k_db");
-        require_finite(tap.los_doppler_hz, name + "los_doppler_hz");
+        require_gain(tap.power_db, name + "power_db");
+        require_gain(tap.k_db, name + "k_db");
+        require_shift(tap.los_doppler_hz, name + "los_doppler_hz");
         require_finite(tap.phase_rad, name + "phase_rad");
-        if (!(tap.doppler_hz >= 0.0 && std::isfinite(tap.doppler_hz))) {
-            refuse(name + "doppler_hz must be 0 or more");
-        }
+        require_shift(tap.doppler_hz, name + "doppler_hz");
+        if (tap.doppler_hz < 0.0) refuse(name + "doppler_hz must be 0 or more");
     }
     if (std::memchr(options.series_path, '\0', kSeriesPathBytes) == nullptr) {
         refuse("series_path is longer than " + std::to_string(kSeriesPathBytes - 1) + " bytes");

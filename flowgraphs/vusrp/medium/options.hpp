@@ -14,6 +14,10 @@ namespace fadelab::medium {
 constexpr std::size_t kMaxTaps = 24;  // TDL-C of TR 38.901 has the most
 constexpr std::size_t kSeriesPathBytes = 256;
 
+// Beyond these, sums of taps would be infinite, and their phases no numbers.
+constexpr double kMostGain_db = 200.0;
+constexpr double kMostShift_hz = 1e9;
+
 enum TapKind : std::int32_t { kStatic = 0, kRayleigh = 1, kRician = 2 };
 
 // One tap of a tapped delay line. Its Doppler spectrum is the classical one (Clarke, Jakes) of maximum `doppler_hz`;

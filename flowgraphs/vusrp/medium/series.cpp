@@ -1,5 +1,6 @@
 #include "medium/series.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <stdexcept>
@@ -18,9 +19,11 @@ struct Header {
 };
 static_assert(sizeof(Header) == 32);
 
+constexpr double kMostPower = 1e20;  // 200 dB, as of a path
+
 }  // namespace
 
-Series::Series(const std::string& path) : file_(path) {
+Series::Series(const std::string& path) : path_(path), file_(path) {
     const auto fail = [&path](const std::string& why) { throw std::runtime_error(path + ": " + why); };
     Header header;
     if (file_.size() < sizeof header) fail("too short for a series of taps");
@@ -30,7 +33,9 @@ Series::Series(const std::string& path) : file_(path) {
     if (header.n_taps < 1 || header.n_taps > kMaxTaps) {
         fail("has " + std::to_string(header.n_taps) + " taps; a series has 1 to " + std::to_string(kMaxTaps));
     }
-    if (!(header.interval_ns > 0.0 && std::isfinite(header.interval_ns))) fail("its interval is not positive");
+    if (!(header.interval_ns >= 1.0 && header.interval_ns <= 1e18)) {
+        fail("its interval does not lie between 1 and 1e18 ns");
+    }
     if (header.n_rows < 1) fail("has no rows");
     const std::size_t gains_at = sizeof header + header.n_taps * sizeof(double);
     const std::size_t row_bytes = header.n_taps * sizeof(std::complex<float>);
@@ -49,6 +54,16 @@ Series::Series(const std::string& path) : file_(path) {
             fail("the delay of tap " + std::to_string(tap) + " does not lie between 0 and 1e9 ns");
         }
     }
+}
+
+void Series::check_gains() const {
+    const std::size_t n_gains = static_cast<std::size_t>(n_rows_) * n_taps_;
+    const auto usable = [](std::complex<float> gain) { return std::norm(std::complex<double>(gain)) <= kMostPower; };
+    const auto* wrong = std::find_if_not(gains_, gains_ + n_gains, usable);
+    if (wrong == gains_ + n_gains) return;
+    const auto at = static_cast<std::size_t>(wrong - gains_);
+    throw std::runtime_error(path_ + ": the gain of tap " + std::to_string(at % n_taps_) + " in row " +
+                             std::to_string(at / n_taps_) + " is no number of magnitude 1e10 at most");
 }
 
 std::complex<double> Series::gain(std::size_t tap, double time_ns) const {

@@ -5,10 +5,11 @@
 //     char     magic[8]          "FADESER1"; the digit is the version
 //     uint32   n_taps            1 ... 24
 //     uint32   reserved          0
-//     double   interval_ns       between rows, > 0
+//     double   interval_ns       between rows, 1 ... 1e18
 //     uint64   n_rows            >= 1
 //     double   delay_ns[n_taps]  >= 0
-//     float32  gain[n_rows][n_taps][2]   real, imaginary; row 0 is when the air began
+//     float32  gain[n_rows][n_taps][2]   real, imaginary, of magnitude 1e10 at most; row 0 is when
+//                                the air began
 //
 // The last row leads over to the first one. A file is replaced, never rewritten in place, while an air follows it.
 
@@ -28,6 +29,9 @@ public:
     // Throws std::runtime_error, one line naming the file, when it cannot be read or does not fit the format.
     explicit Series(const std::string& path);
 
+    // Throws std::runtime_error, one line, unless all gains are numbers of that magnitude. Reads the whole file.
+    void check_gains() const;
+
     std::size_t n_taps() const { return n_taps_; }
     double interval_ns() const { return interval_ns_; }
     double delay_ns(std::size_t tap) const { return delays_[tap]; }
@@ -36,6 +40,7 @@ public:
     std::complex<double> gain(std::size_t tap, double time_ns) const;
 
 private:
+    std::string path_;
     MappedFile file_;
     std::size_t n_taps_ = 0;
     std::uint64_t n_rows_ = 0;

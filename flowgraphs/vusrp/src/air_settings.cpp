@@ -90,7 +90,7 @@ void Air::set_link(const std::string& tx, const std::string& rx, const medium::L
     check_pattern(rx);
     try {
         medium::validate(options);
-        if (options.series_path[0] != '\0') medium::Series(options.series_path);
+        if (options.series_path[0] != '\0') medium::Series(options.series_path).check_gains();
     } catch (const std::exception& error) {
         throw AirError("link " + tx + " -> " + rx + ": " + error.what());
     }
