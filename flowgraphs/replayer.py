@@ -6,6 +6,7 @@ because the device's buffer is still empty. Its end is that which the device ack
 
 import time
 from collections.abc import Callable
+from typing import NamedTuple
 
 import numpy as np
 import pmt
@@ -26,6 +27,15 @@ _DRAIN_S = 0.5
 _POLL_S = 0.02
 
 
+class Sent(NamedTuple):
+    """What a device has said of a burst."""
+
+    #: underflows, and its other words for samples that came too late
+    late: int
+    #: whether it has said that the burst is over; without that nobody knows what of it was on the air
+    acknowledged: bool
+
+
 class _Burst(gr.sync_block):
     """Passes on samples, of which the first is marked as the start of a burst, at a time of the device."""
 
@@ -43,12 +53,12 @@ class _Burst(gr.sync_block):
 
 def transmit(
     recording: Recording, settings: RadioSettings, progress: Callable[[float], None] = lambda share: None
-) -> int:
+) -> Sent:
     """Transmit a whole recording as one burst, at the rate and carrier of `settings`.
 
-    Return the number of underflows, and of the device's other words for samples that came too late, as far as it has
-    told of any. `progress(share)` is called with 0 to 1. Raises FrontEndError when the radio does not answer or stops.
+    `progress(share)` is called with 0 to 1. Raises FrontEndError when the radio does not answer or stops.
     """
+    ours = native()
     transmitter = Transmitter(settings)
     # of late samples it would log, on stdout, what is returned here
     transmitter.block.set_log_level("crit")
@@ -62,10 +72,10 @@ def transmit(
         top.connect(shorts, source)
     burst = _Burst(total, transmitter.now_s() + _LEAD_S)
     head, tail = settings.guard()
-    guard = native().burst_guard(head, tail)
+    guard = ours.burst_guard(head, tail)
     guard.set_min_output_buffer(min(round(_AHEAD_S * settings.rate_sps), _MOST_AHEAD))
     top.connect(source, burst, guard, transmitter.block)
-    box = native().frame_box()
+    box = ours.frame_box()
     top.msg_connect((transmitter.block, "async_msgs"), (box, "events"))
     ends_at = time.monotonic() + _LEAD_S + total / settings.rate_sps
     start_in_real_time(top)
@@ -74,8 +84,7 @@ def transmit(
         ends_at = max(ends_at, time.monotonic()) + _DRAIN_S
         while not box.acknowledged and time.monotonic() < ends_at:
             time.sleep(_POLL_S)
-        late: int = box.late
-        return late
+        return Sent(box.late, box.acknowledged > 0)
     finally:
         end(top)
         transmitter.close()

@@ -116,15 +116,16 @@ def _transmit(
     options = FrontEndOptions(cabled=cabled, region=region)
     settings = RadioSettings(device, recording.rate_sps, tx_hz=hz, rx_hz=hz, tx_gain_db=gain_db, options=options)
     with share_bar(f"transmitting {recording.path.name} on {hz / 1e6:g} MHz") as progress:
-        late = transmit(recording, settings, progress)
-    torn = f", with {number_of(late, 'underflow')}: this machine did not keep up" if late else ""
-    print(f"transmitted {recording.duration_s:.3f} s{torn}")
+        sent = transmit(recording, settings, progress)
+    torn = f", with {number_of(sent.late, 'underflow')}: this machine did not keep up" if sent.late else ""
+    unheard = "" if sent.acknowledged else "; the radio has not said that it is over: part of it may be missing"
+    print(f"transmitted {recording.duration_s:.3f} s{torn}{unheard}")
 
 
 def _option(setting: str) -> tuple[str, Any]:
     import yaml
 
-    from testbed.scenario.plain_yaml import parse
+    from common.plain_yaml import parse
 
     key, equals, text = setting.partition("=")
     if not equals:

@@ -19,6 +19,7 @@ from gnuradio import blocks, gr
 from channel.replay import Outcome
 from channel.trace import read_trace
 from common.units import number_of
+from flowgraphs import replayer
 from flowgraphs.air import Air
 from flowgraphs.frontend import Receiver, end
 from flowgraphs.levels import path_gain_db
@@ -40,6 +41,13 @@ from tests.hosts.harness import needs_network
 pytestmark = [pytest.mark.realtime, pytest.mark.light]
 
 LOSSY = "scenarios/lossy-link.yaml"
+#: of a recording that was made with no radio
+OF_NO_RADIO: dict[str, Any] = {
+    "rate_sps": RATE_SPS,
+    "frequency_hz": CARRIER_HZ,
+    "started": datetime(2026, 1, 2, tzinfo=UTC),
+    "hardware": "none",
+}
 
 
 @pytest.fixture
@@ -162,14 +170,7 @@ def test_env_sets_paths_that_need_quotes(monkeypatch: pytest.MonkeyPatch, capfd:
 @pytest.fixture
 def short(tmp_path: Path) -> Path:
     """A recording in which nothing is to be heard."""
-    write(
-        tmp_path / "short",
-        np.zeros(5000, np.complex64),
-        rate_sps=RATE_SPS,
-        frequency_hz=CARRIER_HZ,
-        started=datetime(2026, 1, 2, tzinfo=UTC),
-        hardware="none",
-    )
+    write(tmp_path / "short", np.zeros(5000, np.complex64), **OF_NO_RADIO)
     return tmp_path / "short"
 
 
@@ -213,15 +214,20 @@ def test_frames_are_recorded_decoded_and_transmitted_again(tmp_path: Path, capfd
 
 
 @needs_vusrp
+def test_a_transmission_whose_end_nobody_hears_of_says_so(
+    tmp_path: Path, capfd: Capture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # no time for the device to say anything
+    monkeypatch.setattr(replayer, "_DRAIN_S", -60.0)
+    write(tmp_path / "tone", np.full(300_000, 0.5, np.complex64), **OF_NO_RADIO)
+    with quiet_air() as air:
+        told = done(capfd, "replay", tmp_path / "tone", "--device", on(air, "A").args)
+    assert told == "transmitted 0.300 s; the radio has not said that it is over: part of it may be missing\n"
+
+
+@needs_vusrp
 def test_a_transmission_that_ran_dry_says_so(tmp_path: Path) -> None:
-    write(
-        tmp_path / "tone",
-        np.full(3_000_000, 0.5, np.complex64),
-        rate_sps=RATE_SPS,
-        frequency_hz=CARRIER_HZ,
-        started=datetime(2026, 1, 2, tzinfo=UTC),
-        hardware="none",
-    )
+    write(tmp_path / "tone", np.full(3_000_000, 0.5, np.complex64), **OF_NO_RADIO)
     with quiet_air() as air:
         air.set_link("A", "B", gain_db=-40)
         hearer = Receiver(on(air, "B"))
