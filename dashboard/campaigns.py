@@ -7,7 +7,6 @@ Rules kept
 - Nothing is computed here: `progress.json` is written by the campaign's command.
 """
 
-import json
 import re
 from collections.abc import Iterator
 from contextlib import suppress
@@ -15,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
+from common.plain_json import object_of
 from dashboard.run_folders import is_part
 
 PLAN = "plan.json"
@@ -80,11 +80,9 @@ def _campaign(folder: Path, *, going_on: bool) -> Campaign:
 
 
 def _read(path: Path) -> dict[str, Any]:
-    with suppress(OSError, ValueError, RecursionError):
-        if not is_part(path):
-            return {}
-        found = json.loads(path.read_text())
-        return found if isinstance(found, dict) else {}
+    with suppress(OSError, ValueError):
+        if is_part(path):
+            return object_of(path.read_text())
     return {}
 
 

@@ -35,6 +35,7 @@ _STROKES: tuple[Any, ...] = (
 )
 _STYLE: Any = {
     "font.family": "sans-serif",
+    "text.parse_math": False,
     "font.size": 8,
     "axes.titlesize": 8.5,
     "axes.titleweight": "bold",

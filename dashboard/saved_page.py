@@ -92,13 +92,14 @@ def _label(run: Kept) -> str:
 def _said(run: Kept, label: str) -> dict[str, Any]:
     info, manifest = run.detail["info"], run.detail["manifest"] or {}
     summary = run.detail["summary"]
+    versions = manifest.get("versions")
     facts = {
         "tier": info["tier"],
         "link": label,
         "TCP": info["tcp"],
         "seed": info["seed"],
         "started": manifest.get("started"),
-        **{str(name): number for name, number in (manifest.get("versions") or {}).items()},
+        **{str(name): number for name, number in (versions.items() if isinstance(versions, dict) else ())},
     }
     marks = [
         words

@@ -8,7 +8,6 @@ Rules kept
 Left out: traces, captures and recordings, which are listed as files and read by other programs.
 """
 
-import json
 import os
 import stat
 import threading
@@ -20,34 +19,23 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-import yaml
+from yaml import YAMLError
 
+from common import plain_json, plain_yaml
 from dashboard.charts import offered
 from dashboard.curves import Curves, Picture
 from dashboard.hub import RunInfo
 from dashboard.run_folders import NAME, PARTS, find, is_part, is_run
-from telemetry.records import RECORD_TYPES, PhyRecord, Record, field_types
+from telemetry.parquet import RecordsError, open_records, rows_of
+from telemetry.records import RECORD_TYPES, PhyRecord, Record
 
 #: the columns for sorting and for filters of the list
 FACETS = ("tier", "scheme", "scenario", "tcp")
 PAGE = 50
 
 _KEPT_CURVES = 4
-#: limits of manifest, result and scenario: octets, depth, values (a YAML alias counts as what it stands for), and the
-#: size of a number
+#: of manifest, result and scenario; common/plain_json.py and plain_yaml.py have further limits
 _MOST_BYTES = 1 << 26
-_MOST_DEPTH = 60
-_MOST_VALUES = 1_000_000
-_MOST_BITS = 1000
-#: the types of columns in which a field of a record may be
-_COLUMNS: dict[type[Any], tuple[str, ...]] = {
-    int: ("int64",),
-    float: ("double", "int64"),
-    str: ("string", "large_string"),
-    bool: ("bool",),
-}
-#: the loader in C if available: ten times as fast
-_YAML = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
 class StoreError(RuntimeError):
@@ -334,24 +322,23 @@ def _epoch_ns(manifest: Mapping[str, Any]) -> int | None:
 
 def _json(path: Path) -> dict[str, Any]:
     """Return the object in a file. Raises StoreError."""
-    return _mapping(path, json.loads, "JSON", "object")
+    return _mapping(path, plain_json.parse, "JSON", "object")
 
 
 def _scenario(path: Path) -> dict[str, Any]:
     """Return the scenario in a run's folder. Raises StoreError."""
-    return _mapping(path / "scenario.yaml", lambda text: yaml.load(text, Loader=_YAML), "YAML", "scenario")
+    return _mapping(path / "scenario.yaml", plain_yaml.parse, "YAML", "scenario")
 
 
 def _mapping(path: Path, parse: Callable[[str], Any], form: str, content: str) -> dict[str, Any]:
     _require_part(path)
     try:
         found = parse(path.read_text())
-        _measure(found, {})
     except FileNotFoundError:
         raise StoreError(f"{path.name} is missing") from None
     except OSError as error:
         raise StoreError(f"{path.name} cannot be read: {error.strerror}") from None
-    except (yaml.YAMLError, ValueError, LookupError, TypeError, ArithmeticError, AttributeError, RecursionError):
+    except (ValueError, YAMLError):
         raise StoreError(f"{path.name} is no {form}: half written, or damaged") from None
     if not isinstance(found, dict):
         raise StoreError(f"{path.name} holds no {content}")
@@ -369,28 +356,6 @@ def _require_part(path: Path) -> None:
         raise StoreError(f"{path.name} cannot be read: it is a link, or no file")
     if found.st_size > _MOST_BYTES and path.suffix != ".parquet":
         raise StoreError(f"{path.name} is too large")
-
-
-def _measure(found: Any, known: dict[int, tuple[int, int]]) -> tuple[int, int]:
-    """Return the number of values in what has been parsed, and their depth.
-
-    Raises ValueError beyond the limits above.
-    """
-    if isinstance(found, int) and found.bit_length() > _MOST_BITS:
-        raise ValueError("a number too large")
-    if not isinstance(found, dict | list):
-        return 1, 0
-    if id(found) not in known:
-        # until it is measured: a list in itself has no end
-        known[id(found)] = _MOST_VALUES, _MOST_DEPTH
-        values, depth = 1, 0
-        for each in found.values() if isinstance(found, dict) else found:
-            inner_values, inner_depth = _measure(each, known)
-            values, depth = values + inner_values, max(depth, inner_depth + 1)
-        if values > _MOST_VALUES or depth > _MOST_DEPTH:
-            raise ValueError("too much in it")
-        known[id(found)] = values, depth
-    return known[id(found)]
 
 
 def _tolerant(path: Path) -> dict[str, Any] | None:
@@ -429,39 +394,20 @@ def _draw(path: Path) -> Picture:
 
 def _parquet(path: Path) -> Any:
     """Open a file of records. Raises StoreError."""
-    # the import takes 0.2 s
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
     if not _exists(path):
         raise StoreError(f"the run has no {path.name}")
     _require_part(path)
     try:
-        return pq.ParquetFile(path)
-    except (pa.ArrowException, OSError):
-        raise StoreError(f"{path.name} is incomplete: the run was killed or goes on") from None
+        return open_records(path)
+    except RecordsError as error:
+        raise StoreError(f"{path.name} {error}") from None
 
 
 def _records(path: Path, kind: type[Record]) -> Iterator[Record]:
     """Yield the records in a file. Raises StoreError."""
-    import pyarrow as pa
-
-    names = [field.name for field in fields(kind)]
     with _parquet(path) as file:
-        present = [name for name in names if name in file.schema_arrow.names]
-        # older versions lack some columns
-        absent: dict[str, Any] = dict.fromkeys(set(names) - set(present))
-        if not {"time_ns", *kind.tags} <= set(present):
-            raise StoreError(f"{path.name} holds no {kind.measurement} records")
-        types = field_types(kind)
-        if not all(str(file.schema_arrow.field(name).type) in _COLUMNS[types[name][0]] for name in present):
-            raise StoreError(f"{path.name} holds no {kind.measurement} records")
-        needed = [name for name in present if not types[name][1]]
         try:
-            for batch in file.iter_batches(columns=present):
-                if any(batch.column(name).null_count for name in needed):
-                    raise StoreError(f"{path.name} is damaged")
-                for row in batch.to_pylist():
-                    yield kind(**absent, **row)
-        except (pa.ArrowException, OSError):
-            raise StoreError(f"{path.name} is damaged") from None
+            for row in rows_of(file, kind):
+                yield kind(**row)
+        except RecordsError as error:
+            raise StoreError(f"{path.name} {error}") from None

@@ -9,9 +9,10 @@ wall-clock time of that instant). Fields that are counters count since the start
 all others but the time are its figures. No two records of a run have the same measurement, tags and time.
 """
 
-import json
 from dataclasses import dataclass, fields
 from typing import Any, ClassVar, get_args, get_type_hints
+
+from common.plain_json import parse
 
 
 def path_name(flow: str, path: int) -> str:
@@ -217,7 +218,7 @@ class ControlRecord:
     def decoded(self) -> Any:
         """Return the new value; text that is no JSON as it is."""
         try:
-            return json.loads(self.value)
+            return parse(self.value)
         except ValueError:
             return self.value
 

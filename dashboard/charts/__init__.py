@@ -12,10 +12,11 @@ records alone, so a stream and a file give the same numbers; None means no value
 `grafana_boards/influxql.py` makes queries from it.
 """
 
+from bisect import bisect_left, insort
 from collections import deque
 from collections.abc import Callable, Container
 from dataclasses import dataclass
-from math import inf
+from math import inf, isnan
 from typing import Any, Final, Literal
 
 from common.registry import Registry
@@ -107,14 +108,15 @@ class Percentile:
     def start(self) -> Step:
         """Begin a line."""
         points: deque[tuple[float, float]] = deque()
+        ranked: list[float] = []
 
         def step(time_s: float, record: Any) -> float | None:
             found = getattr(record, self.field)
-            if found is not None:
+            if found is not None and not isnan(found):
                 points.append((time_s, found))
+                insort(ranked, found)
             while points and points[0][0] <= time_s - WINDOW_S:
-                points.popleft()
-            ranked = sorted(value for _, value in points)
+                del ranked[bisect_left(ranked, points.popleft()[1])]
             return ranked[-(-len(ranked) * self.percent // 100) - 1] if ranked else None
 
         return step
@@ -136,6 +138,8 @@ class TotalRate:
             nonlocal total, previous_s
             source = source_of(record)
             found = getattr(record, self.counter)
+            if found is None:
+                return SKIP
             total += found - latest.get(source, 0)
             latest[source] = found
             if len(latest) < 2 or time_s < previous_s + ALL_SOURCES_STEP_S:

@@ -339,6 +339,8 @@ def pyplot() -> Any:
     import matplotlib as mpl
 
     mpl.use("Agg")
+    # labels are names that users and strangers give
+    mpl.rcParams["text.parse_math"] = False
     # Debian's own matplotlib, which GNU Radio brings along, hides the 3D axes of ours
     with catch_warnings():
         filterwarnings("ignore", "Unable to import Axes3D")
@@ -398,7 +400,7 @@ def _draw_flows(goodput: "Axes", received: "Axes", folder: Path, label: str, col
 
 
 def _draw_cwnd(axis: "Axes", folder: Path, label: str, colour: str) -> None:
-    rows = read_records(folder, "tcp")
+    rows = read_records(folder, "tcp", ("cwnd_bytes",))
     for flow in sorted({row["flow"] for row in rows}):
         points = [(row["time_ns"] / 1e9, row["cwnd_bytes"] / 1024) for row in rows if row["flow"] == flow]
         axis.plot(*zip(*points, strict=True), color=colour, label=label, linewidth=1)
@@ -414,7 +416,7 @@ _LOSSES = (
 
 
 def _draw_losses(axis: "Axes", folder: Path, label: str, colour: str, link: str) -> None:
-    rows = [row for row in read_records(folder, "link") if row["link"] == link]
+    rows = [row for row in read_records(folder, "link", [name for name, _, _ in _LOSSES]) if row["link"] == link]
     times = [row["time_ns"] / 1e9 for row in rows]
     for counter, style, _ in _LOSSES:
         axis.plot(times, [row[counter] for row in rows], color=colour, linestyle=style, label=label)
@@ -438,7 +440,7 @@ def flow_totals(folder: Path) -> tuple[list[float], list[int]]:
     """Payload bytes received by all flows of a run over time (s)."""
     latest: dict[str, int] = {}
     times, totals = [0.0], [0]
-    for row in read_records(folder, "flow"):
+    for row in read_records(folder, "flow", ("bytes_received",)):
         latest[row["flow"]] = row["bytes_received"]
         times.append(row["time_ns"] / 1e9)
         totals.append(sum(latest.values()))

@@ -10,10 +10,10 @@ from pydantic import ValidationError
 from pydantic.fields import FieldInfo
 
 from channel.replay import TraceError
+from common.plain_yaml import parse
 from common.sides import SIDES
 from testbed.scenario import schema
 from testbed.scenario.changes import ChangeError
-from testbed.scenario.plain_yaml import parse
 from testbed.scenario.plugin_options import Choice, Part
 from testbed.scenario.resolver import resolve
 from testbed.scenario.run_plan import Plan

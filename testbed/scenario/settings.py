@@ -5,8 +5,8 @@ from typing import Any
 
 import yaml
 
+from common.plain_yaml import parse
 from testbed.errors import FadelabError
-from testbed.scenario.plain_yaml import parse
 
 
 class ScenarioError(FadelabError):

@@ -1,15 +1,16 @@
 """Records in Parquet files."""
 
 from collections.abc import Iterator
-from dataclasses import asdict, fields
+from dataclasses import asdict, fields, replace
 from pathlib import Path
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
 from telemetry import parquet
-from telemetry.parquet import ParquetSink, read_records
-from telemetry.records import RECORD_TYPES, FlowRecord, LinkRecord, Record
+from telemetry.parquet import ParquetSink, RecordsError, read_records
+from telemetry.records import RECORD_TYPES, FlowRecord, LinkRecord, Record, TcpRecord
 from tests.harness.processes import files_of_at_most
 from tests.harness.records import full, recorded
 
@@ -92,3 +93,67 @@ def test_on_a_full_disk_the_other_files_are_whole(tmp_path: Path) -> None:
     with files_of_at_most(8192), pytest.raises(OSError, match="File too large"):
         sink.close()
     assert read_records(tmp_path, "flow") == [asdict(few)]
+
+
+def changed(folder: Path, change: str) -> None:
+    """Change the records of a folder's senders as a stranger may."""
+    path = folder / "tcp.parquet"
+    table = pq.read_table(path)
+    flow = table.schema.get_field_index("flow")
+    match change:
+        case "other columns":
+            table = table.select(["time_ns", "cwnd_bytes"])
+        case "without":
+            table = table.drop_columns(["cwnd_bytes"])
+        case "twice":
+            table = table.append_column("flow", table["flow"])
+        case "of another type":
+            table = table.set_column(flow, "flow", pa.array([1] * len(table)))
+        case "null":
+            table = table.set_column(flow, "flow", pa.nulls(len(table), pa.string()))
+        case "no text":
+            table = table.set_column(flow, "flow", pa.array([b"\xff"] * len(table)).cast(pa.string(), safe=False))
+        case "long":
+            table = table.set_column(flow, "flow", pa.array(["a" * 20_000] * len(table)))
+    pq.write_table(table, path)
+    if change == "cut":
+        path.write_bytes(path.read_bytes()[:-10])
+
+
+@pytest.mark.parametrize(
+    ("change", "complaint"),
+    [
+        ("other columns", "tcp.parquet holds no tcp records"),
+        ("twice", "tcp.parquet holds no tcp records"),
+        ("of another type", "tcp.parquet holds no tcp records"),
+        ("without", "tcp.parquet lacks cwnd_bytes: it is of another version"),
+        ("null", "tcp.parquet is damaged"),
+        ("no text", "tcp.parquet is damaged"),
+        ("long", "tcp.parquet is damaged"),
+        ("cut", "tcp.parquet is incomplete"),
+    ],
+)
+def test_records_of_strangers_are_refused_in_one_line(change: str, complaint: str, tmp_path: Path) -> None:
+    with ParquetSink(tmp_path, TAGS) as sink:
+        for number in range(9):
+            sink.write(replace(full(TcpRecord), time_ns=number))
+    changed(tmp_path, change)
+    with pytest.raises(RecordsError, match=complaint) as refused:
+        read_records(tmp_path, "tcp", ("cwnd_bytes",))
+    assert "\n" not in str(refused.value)
+
+
+def test_columns_that_an_older_version_does_not_have_are_none(tmp_path: Path) -> None:
+    with ParquetSink(tmp_path, TAGS) as sink:
+        sink.write(full(TcpRecord))
+    changed(tmp_path, "without")
+    assert read_records(tmp_path, "tcp") == [{**asdict(full(TcpRecord)), "cwnd_bytes": None}]
+
+
+def test_a_small_file_of_very_many_rows_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(parquet, "_MOST_ROWS", 8)
+    with ParquetSink(tmp_path, TAGS) as sink:
+        for number in range(9):
+            sink.write(replace(full(TcpRecord), time_ns=number))
+    with pytest.raises(RecordsError, match=r"tcp\.parquet has 9 rows, 8 at most"):
+        read_records(tmp_path, "tcp")
