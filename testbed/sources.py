@@ -12,11 +12,14 @@ import os
 import subprocess
 import tarfile
 import tomllib
+import zlib
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from time import monotonic
+
+from typing_extensions import override
 
 from testbed.paths import root
 from testbed.source_files import CHANGED, PACKAGES, Stamp, digest_of, hashes, is_source, walk
@@ -182,7 +185,7 @@ def unpack(archive: bytes, *, most: int | None = None) -> Iterator[tuple[str, by
     """
     left, seen = most, set[str]()
     try:
-        with tarfile.open(fileobj=io.BytesIO(archive), mode="r|gz") as opened:
+        with tarfile.open(fileobj=_Unpacked(archive, most), mode="r|") as opened:
             for entry in opened:
                 # of every entry, since one that is left out is read, too
                 if left is not None and (left := left - max(entry.size, 512)) < 0:
@@ -195,8 +198,28 @@ def unpack(archive: bytes, *, most: int | None = None) -> Iterator[tuple[str, by
                     raise SourcesError(f"{entry.name!r} is no file of a program, or is there twice")
                 seen.add(name)
                 yield name, file.read(), bool(entry.mode & 0o100)
-    except (tarfile.TarError, OSError, EOFError) as error:
+    except (tarfile.TarError, OSError, EOFError, zlib.error, ValueError, TypeError) as error:
+        # the last two are tarfile's own
         raise SourcesError(f"its sources cannot be read: {error}") from None
+
+
+class _Unpacked(gzip.GzipFile):
+    """A gzip, of which tarfile reads whole headers at once. Raises SourcesError beyond `most` octets of files."""
+
+    def __init__(self, archive: bytes, most: int | None) -> None:
+        super().__init__(fileobj=io.BytesIO(archive))
+        # a file may be as short as its header, and the end has blocks of its own
+        self._left = None if most is None else 2 * most + tarfile.RECORDSIZE
+        self._most = most
+
+    @override
+    def read(self, size: int | None = -1) -> bytes:
+        found = super().read(size)
+        if self._left is not None:
+            self._left -= len(found)
+            if self._left < 0:
+                raise SourcesError(f"its sources have more than {self._most:,} octets")
+        return found
 
 
 def digest_of_archive(archive: bytes, *, most: int | None = None) -> str:

@@ -1,7 +1,7 @@
 """The schema of a campaign file. docs/campaigns.md describes every key."""
 
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, TypeVar
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
 
@@ -30,6 +30,11 @@ def _metric(name: object) -> str:
 
 Metric = Annotated[str, BeforeValidator(_metric)]
 Settings = dict[str, Any]
+#: the replications of a point: their statistics take memory with the square of the number
+_MOST_REPLICATIONS = 10_000
+Replications = Annotated[int, Field(ge=1, le=_MOST_REPLICATIONS)]
+Confidence = Annotated[float, Field(gt=0, le=0.999999)]
+_Model = TypeVar("_Model", bound=BaseModel)
 
 
 class Sweep(Strict):
@@ -44,7 +49,7 @@ class Seeds(Strict):
 
     first: Annotated[int, Field(ge=0)] = 1
     #: of each point; not with `stop`
-    count: Annotated[int, Field(ge=1)] = 10
+    count: Replications = 10
     #: whether replication n has the same seed at all points
     paired: bool = True
 
@@ -56,9 +61,9 @@ class Stop(Strict):
     of: Statistic = "median"
     #: of the interval, in the metric's unit; or as a share of the statistic, as in "5%"
     half_width: Annotated[float, Field(gt=0)] | Annotated[str, Field(pattern=r"^\d+(\.\d+)? ?%$")]
-    confidence: Annotated[float, Field(gt=0, lt=1)] = 0.95
-    least: Annotated[int, Field(ge=2)] = 10
-    most: Annotated[int, Field(ge=2)] = 1000
+    confidence: Confidence = 0.95
+    least: Annotated[Replications, Field(ge=2)] = 10
+    most: Annotated[Replications, Field(ge=2)] = 1000
     #: replications between two looks at the interval
     batch: Annotated[int, Field(ge=1)] = 10
 
@@ -149,6 +154,11 @@ class Campaign(Strict):
         return tuple(dict.fromkeys(needed))
 
     @property
+    def least(self) -> int:
+        """The number of replications of a point before the stopping rule looks at it; all, without one."""
+        return self.seeds.count if self.stop is None else self.stop.least
+
+    @property
     def most(self) -> int:
         """The largest number of replications of a point."""
         return self.seeds.count if self.stop is None else self.stop.most
@@ -167,9 +177,14 @@ def load_campaign(path: Path) -> Campaign:
 
 
 def parse_campaign(raw: dict[str, Any], where: str) -> Campaign:
-    """Return the campaign of these values; `where` names their source in errors."""
+    """Return the campaign of these values; `where` names their source in errors. Raises CampaignError."""
+    return model_of(Campaign, raw, where)
+
+
+def model_of(model: type[_Model], raw: dict[str, Any], where: str) -> _Model:
+    """Return the object of these values; `where` names their source in errors. Raises CampaignError."""
     try:
-        return Campaign.model_validate(raw)
+        return model.model_validate(raw)
     except ValidationError as error:
         raise CampaignError(f"{where}: {_explain(error)}") from None
 

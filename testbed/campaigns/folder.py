@@ -33,6 +33,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from common.closing import Closing
+from common.plain_json import object_of
 from testbed.campaigns.file import CampaignError, load_campaign
 from testbed.campaigns.journal import Journal, read_journal
 from testbed.campaigns.plan import FILES, CampaignPlan, Run, make_plan, plan_from
@@ -173,8 +174,8 @@ def open_plan(path: Path) -> CampaignPlan:
     try:
         text = (path / PLAN).read_text()
         stated = (path / PLAN_HASH).read_text().split()[0]
-        plan = plan_from(json.loads(text), str(path / PLAN))
-    except (OSError, ValueError, LookupError):
+        plan = plan_from(object_of(text), str(path / PLAN))
+    except (OSError, ValueError, IndexError):
         raise CampaignError(f"{path}: is no campaign's folder: it has no {PLAN} that can be read") from None
     if plan.text != text or plan.sha256 != stated:
         raise CampaignError(f"{path / PLAN}: does not match {PLAN_HASH}: the plan was changed after it was hashed")
@@ -191,7 +192,9 @@ def planned(file: Path, clock: str | None = None) -> tuple[CampaignPlan, Path, d
         if clock is not None:
             raise CampaignError(f"{file} is fixed, its clock, too: leave out --clock, or name the campaign's own file")
         plan = open_plan(file.parent)
-        return plan, file.with_name(SOURCE), _files_of(plan, file.parent)
+        if not (source := file.with_name(SOURCE)).is_file():
+            raise CampaignError(f"{source}: is missing: copy it along with {PLAN}")
+        return plan, source, _files_of(plan, file.parent)
     campaign = load_campaign(file)
     if clock is not None:
         campaign = campaign.model_copy(update={"set": {**campaign.set, "clock": clock}})

@@ -18,7 +18,11 @@ from typing import Any
 from typing_extensions import override
 
 from common.closing import Closing
+from common.plain_json import object_of
 from testbed.errors import FadelabError, is_of_disk
+
+#: a million rows, which take a gigabyte of memory
+_MOST_BYTES = 1 << 29
 
 
 class JournalError(FadelabError):
@@ -68,12 +72,12 @@ def read_journal(path: Path) -> list[dict[str, Any]]:
         return []
     except OSError as error:
         raise JournalError(f"{path}: cannot be read: {error.strerror}") from None
+    if len(text) > _MOST_BYTES:
+        raise JournalError(f"{path}: has more than {_MOST_BYTES:,} octets")
     rows = []
     for line in text[: text.rfind(b"\n") + 1].splitlines():
         try:
-            row = json.loads(line)
+            rows.append(object_of(line.decode()))
         except ValueError:
             continue
-        if isinstance(row, dict):
-            rows.append(row)
     return rows

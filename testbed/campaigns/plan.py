@@ -12,13 +12,15 @@ import itertools
 import json
 import math
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from pathlib import Path
-from typing import Any
+from pathlib import Path, PurePosixPath
+from typing import Annotated, Any
 
-from testbed.campaigns.file import Campaign, CampaignError, Settings, parse_campaign
+from pydantic import Field, field_validator
+
+from testbed.campaigns.file import Campaign, CampaignError, Settings, Strict, model_of, parse_campaign
 from testbed.scenario.file import read_mapping, validate
 from testbed.scenario.settings import ScenarioError, apply_value
 from testbed.tiers import TIERS
@@ -31,6 +33,8 @@ FILES = "files"
 _LONGEST_NAME = 60
 #: a sweep beyond it is a slip: its plan alone would take minutes
 _MOST_POINTS = 10_000
+#: that a campaign plans at once: each has a row in memory
+_MOST_RUNS = 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,20 +130,91 @@ class CampaignPlan:
         """Return the pairs of points with these settings that are equal in all others."""
         apart = greater.keys() | than.keys()
 
-        def rest(point: Point) -> dict[str, Any]:
-            return {key: value for key, value in point.settings.items() if key not in apart}
+        def rest(point: Point) -> Hashable:
+            return _frozen({key: value for key, value in point.settings.items() if key not in apart})
 
-        return [(a, b) for a in self.having(greater) for b in self.having(than) if rest(a) == rest(b)]
+        others: dict[Hashable, list[Point]] = {}
+        for point in self.having(than):
+            others.setdefault(rest(point), []).append(point)
+        return [(point, other) for point in self.having(greater) for other in others.get(rest(point), ())]
 
 
-def plan_from(document: Mapping[str, Any], where: str) -> CampaignPlan:
-    """Return the plan of a `plan.json`. Raises CampaignError."""
+class _Point(Strict):
+    """A point, as in `plan.json`."""
+
+    name: str
+    settings: Settings
+    scenario: dict[str, Any]
+
+    @field_validator("scenario")
+    @classmethod
+    def _check(cls, scenario: dict[str, Any]) -> dict[str, Any]:
+        # what is read before a run validates it whole
+        tier = scenario.get("tier")
+        if not isinstance(tier, str) or tier not in TIERS:
+            raise ValueError(f"tier must be one of {', '.join(TIERS)}")
+        if not isinstance(scenario.get("name"), str):
+            raise ValueError("it has no name")
+        return scenario
+
+
+class _Document(Strict):
+    """A `plan.json`."""
+
+    format: int
+    campaign: dict[str, Any]
+    points: Annotated[tuple[_Point, ...], Field(max_length=_MOST_POINTS)]
+    files: dict[str, str]
+
+
+def plan_from(document: dict[str, Any], where: str) -> CampaignPlan:
+    """Return the plan of a `plan.json`, which may be a stranger's. Raises CampaignError."""
     if document.get("format") != FORMAT:
         raise CampaignError(f"{where}: has format {document.get('format')!r}, and this version reads {FORMAT}")
-    points = tuple(
-        Point(index, each["name"], each["settings"], each["scenario"]) for index, each in enumerate(document["points"])
-    )
-    return CampaignPlan(parse_campaign(document["campaign"], where), points, document["files"])
+    found = model_of(_Document, document, where)
+    points = tuple(Point(index, each.name, each.settings, each.scenario) for index, each in enumerate(found.points))
+    plan = CampaignPlan(parse_campaign(found.campaign, where), points, found.files)
+    _check(plan, where)
+    _require_inside(plan, where)
+    return plan
+
+
+def is_inside(name: str) -> bool:
+    """Return whether a path that a file of a folder states is one within that folder."""
+    path = PurePosixPath(name)
+    return bool(path.parts) and not path.is_absolute() and ".." not in path.parts and "\0" not in name
+
+
+def check_names(stated: Iterable[str], where: str) -> None:
+    """Raise CampaignError if a file of a folder names one outside."""
+    for name in stated:
+        if not is_inside(name):
+            raise CampaignError(f"{where}: is refused: it names {name!r}, which is outside its folder")
+
+
+def _require_inside(plan: CampaignPlan, where: str) -> None:
+    """Raise CampaignError if the runs of a plan would read or write outside the campaign's folder."""
+    check_names(plan.files, where)
+    if elsewhere := [name for name in plan.files if PurePosixPath(name).parent != PurePosixPath(FILES)]:
+        raise CampaignError(f"{where}: is refused: {elsewhere[0]!r} is not in {FILES}/")
+    for point in plan.points:
+        if PurePosixPath(point.name).name != point.name or "\0" in point.name:
+            raise CampaignError(f"{where}: is refused: {point.name!r} is no name of a point")
+        for path in _paths(point.scenario):
+            if path not in plan.files:
+                raise CampaignError(f"{where}: is refused: {point.name} reads {path!r}, which is none of its files")
+
+
+def _paths(value: Any, key: str = "") -> Iterator[str]:
+    """Yield the paths in a scenario's value."""
+    if isinstance(value, dict):
+        for name, inner in value.items():
+            yield from _paths(inner, name)
+    elif isinstance(value, list):
+        for inner in value:
+            yield from _paths(inner, key)
+    elif key in PATHS and isinstance(value, str):
+        yield value
 
 
 def make_plan(campaign: Campaign, where: Path) -> tuple[CampaignPlan, dict[str, Path]]:
@@ -180,6 +255,8 @@ def _scenario(campaign: Campaign, settings: Settings, where: Path) -> dict[str, 
     named = changes.pop("scenario", campaign.scenario)
     if named is None:
         raise CampaignError(f"{where}: scenario: is missing")
+    if not isinstance(named, str | dict) or "\0" in named:
+        raise CampaignError(f"{where}: scenario: is neither the name of a file nor a mapping")
     if isinstance(named, str):
         source = base / named
         raw, folder = read_mapping(source, "scenario"), source.parent
@@ -213,11 +290,18 @@ def _moved(value: Any, sources: dict[str, Path], key: str = "") -> Any:
     return name
 
 
-def _check(plan: CampaignPlan, where: Path) -> None:
-    """Raise CampaignError for names that are not unique, and for settings that fit no point."""
-    names = [point.settings for point in plan.points]
-    if any(settings in names[:index] for index, settings in enumerate(names)):
+def _check(plan: CampaignPlan, where: Path | str) -> None:
+    """Raise CampaignError for points that are the same, for settings that fit none, and for too many runs."""
+    if len({_frozen(point.settings) for point in plan.points}) < len(plan.points):
         raise CampaignError(f"{where}: sweep: two points have the same settings")
+    if len({point.name for point in plan.points}) < len(plan.points):
+        raise CampaignError(f"{where}: points: two have the same name")
+    at_once = {"seeds.count": plan.campaign.seeds.count}
+    if (stop := plan.campaign.stop) is not None:
+        at_once = {"stop.least": stop.least, "stop.batch": min(stop.batch, stop.most)}
+    for key, replications in at_once.items():
+        if (runs := len(plan.points) * replications) > _MOST_RUNS:
+            raise CampaignError(f"{where}: {key}: makes {runs:,} runs, {_MOST_RUNS:,} at most: make several campaigns")
     compared = {f"hypotheses.{i}": (each.greater, each.than) for i, each in enumerate(plan.campaign.hypotheses)}
     compared |= {f"agreement.{i}": (each.points, each.to) for i, each in enumerate(plan.campaign.agreement)}
     for place, groups in compared.items():
@@ -226,6 +310,13 @@ def _check(plan: CampaignPlan, where: Path) -> None:
     for index, reference in enumerate(plan.campaign.reference):
         if not plan.having(reference.at):
             raise CampaignError(f"{where}: reference.{index}: no point has these settings")
+
+
+def _frozen(value: Any) -> Hashable:
+    """Return a value as one that equal values have, too, and that can be a key."""
+    if isinstance(value, Mapping):
+        return frozenset((key, _frozen(inner)) for key, inner in value.items())
+    return tuple(map(_frozen, value)) if isinstance(value, list | tuple) else value
 
 
 def words_of(settings: Mapping[str, Any]) -> str:

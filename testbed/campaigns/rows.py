@@ -6,13 +6,16 @@ Rules kept
 """
 
 import hashlib
-import json
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field, fields, replace
+from functools import cache
 from pathlib import Path
-from typing import Any, Final, Literal
+from typing import Any, Final, Literal, get_type_hints
 
+from pydantic import BaseModel, ConfigDict, create_model
+
+from common.plain_json import object_of
 from testbed.results.metrics import metric
 
 #: the one file of a run that depends on time and place
@@ -20,6 +23,8 @@ MANIFEST = "manifest.json"
 #: fields of a result that say how far its numbers can be trusted, as columns of a row
 CONDITIONS: Final = ("finished", "intact", "on_time", "late_events", "events", "lost_s")
 _NEVER: Final = "Infinity"
+#: of a finite metric: sums of such have room
+_MOST: Final = 1e300
 
 #: how far the numbers of a run can be trusted; those of the last three are in no sample
 Kind = Literal["whole", "cut", "late", "late and cut", "unknown", "corrupt", "refused", "failed"]
@@ -92,14 +97,32 @@ def row_of(values: Mapping[str, Any]) -> Row | None:
     """Return the row of a line of the journal; None for a line of another kind."""
     try:
         row = Row(**values)
-        return replace(row, metrics=metrics_of(row.metrics))
-    except (TypeError, AttributeError, ValueError):
+        return _checked(replace(row, metrics=metrics_of(row.metrics)))
+    except (TypeError, AttributeError, ValueError, OverflowError):
         return None
 
 
+def _checked(row: Row) -> Row:
+    """Return a row. Raises ValueError unless each field is of its type."""
+    _form().model_validate({each.name: getattr(row, each.name) for each in fields(Row)})
+    return row
+
+
+@cache
+def _form() -> type[BaseModel]:
+    types: dict[str, Any] = {name: (hint, ...) for name, hint in get_type_hints(Row).items()}
+    return create_model("Row", __config__=ConfigDict(strict=True), **types)
+
+
 def metrics_of(told: Mapping[str, Any]) -> dict[str, float | None]:
-    """Return the metrics of a row in the form of a file. Raises ValueError for a text that is no number."""
-    return {name: None if value is None else float(value) for name, value in told.items()}
+    """Return the metrics of a row in the form of a file.
+
+    Raises ValueError for a text that is no number, and for finite ones that no figure of theirs can be drawn of.
+    """
+    found = {name: None if value is None else float(value) for name, value in told.items()}
+    if any(value is not None and _MOST < abs(value) < math.inf for value in found.values()):
+        raise ValueError(f"a metric is beyond {_MOST:g}")
+    return found
 
 
 def _told(value: float | None) -> float | str | None:
@@ -113,21 +136,26 @@ def conditions(summary: Mapping[str, Any]) -> dict[str, Any]:
 
 def describe(folder: Path, run: str, metrics: Sequence[str], seconds: float | None = None) -> Row:
     """Return the row of a run's complete folder. Raises OSError and ValueError for one that is not."""
-    summary = json.loads((folder / "summary.json").read_text())
-    manifest = json.loads((folder / MANIFEST).read_text())
-    return Row(
-        run=run,
-        status="done",
-        metrics={name: metric(summary, name) for name in metrics},
-        files=checksums(folder),
-        seconds=seconds,
-        fadelab=manifest["versions"]["fadelab"],
-        processor=f"{manifest.get('cpus')} x {manifest.get('processor')}",
-        kernel=str(manifest["versions"].get("kernel", "")),
-        clock=str(manifest.get("clock", "")),
-        cores=str(manifest.get("cores", "")),
-        sources=str(manifest.get("sources", "")),
-        **conditions(summary),
+    summary = object_of((folder / "summary.json").read_text())
+    manifest = object_of((folder / MANIFEST).read_text())
+    versions = manifest.get("versions")
+    if not isinstance(versions, dict) or not isinstance(versions.get("fadelab"), str):
+        raise ValueError(f"{MANIFEST} names no version of fadelab")
+    return _checked(
+        Row(
+            run=run,
+            status="done",
+            metrics={name: metric(summary, name) for name in metrics},
+            files=checksums(folder),
+            seconds=seconds,
+            fadelab=versions["fadelab"],
+            processor=f"{manifest.get('cpus')} x {manifest.get('processor')}",
+            kernel=str(versions.get("kernel", "")),
+            clock=str(manifest.get("clock", "")),
+            cores=str(manifest.get("cores", "")),
+            sources=str(manifest.get("sources", "")),
+            **conditions(summary),
+        )
     )
 
 
@@ -137,9 +165,10 @@ def renewed(row: Row, folder: Path) -> Row:
     Such a row has the time of the cut as the duration of a transfer. It stays where the file cannot be read.
     """
     try:
-        summary = json.loads((folder / "summary.json").read_text())
-        return replace(row, metrics={name: metric(summary, name) for name in row.metrics}, **conditions(summary))
-    except (OSError, ValueError, LookupError, AttributeError, TypeError):
+        summary = object_of((folder / "summary.json").read_text())
+        metrics = {name: metric(summary, name) for name in row.metrics}
+        return _checked(replace(row, metrics=metrics, **conditions(summary)))
+    except (OSError, ValueError):
         return row
 
 

@@ -29,7 +29,7 @@ class Schedule:
         self._waiting: dict[bool, deque[Run]] = {False: deque(), True: deque()}
         self._ended = [0] * len(plan.points)
         self._known = known
-        first = plan.campaign.seeds.count if plan.campaign.stop is None else plan.campaign.stop.least
+        first = plan.campaign.least
         self._targets = [first] * len(plan.points)
         for replication in range(first):
             for point in plan.points:

@@ -11,6 +11,7 @@ Rules kept:
   traceback is saved.
 """
 
+import io
 import os
 import sys
 from collections.abc import Callable, Sequence
@@ -35,6 +36,7 @@ KNOWN_ERRORS = frozenset(
         "flowgraphs.series.SeriesError",
         "hosts.errors.HostError",
         "telemetry.influx.errors.InfluxError",
+        "telemetry.parquet.RecordsError",
         "testbed.errors.FadelabError",
     }
 )
@@ -46,6 +48,10 @@ _HEAD, _TAIL = 800, 200
 
 def main(args: Sequence[str] | None = None) -> int:
     """Run the command line and return its exit status; never raises for an error of the command's."""
+    for stream in (sys.stdout, sys.stderr):
+        # a name of a file need not be text
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
     given = None if args is None else list(args)
     return status_of(lambda: cli.main(args=given, prog_name="fadelab", standalone_mode=False))
 

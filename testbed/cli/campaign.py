@@ -63,7 +63,7 @@ def campaign(
 
     plan, source, files = planned(file, clock)
     loaded = plan.campaign
-    console = Console()
+    console = Console(markup=False)
     if plan_only:
         for point in plan.points:
             click.echo(f"{point.name}: tier {point.scenario['tier']} {point.label}")

@@ -13,7 +13,6 @@ Rules kept
 """
 
 import hashlib
-import json
 import os
 import subprocess
 import sys
@@ -22,6 +21,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+from common.plain_json import object_of
 from testbed.campaigns.file import CampaignError
 from testbed.campaigns.folder import (
     DIFFERING,
@@ -122,7 +122,9 @@ def kept_files(folder: Path) -> Iterator[str]:
 
 def readme(campaign: Campaigned, *, program: bool) -> str:
     """Return README.txt of a bundle; `program`: whether the program is in it."""
-    return _README.format(version=_versions(campaign)[0], check=_WITH_PROGRAM if program else _WITHOUT_PROGRAM)
+    # none without any run
+    version = next(iter(_versions(campaign)), "unknown")
+    return _README.format(version=version, check=_WITH_PROGRAM if program else _WITHOUT_PROGRAM)
 
 
 def about_bundle(campaign: Campaigned, sizes: Mapping[str, int], publication: Publication) -> str:
@@ -146,9 +148,12 @@ def _digests(campaign: Campaigned) -> list[str]:
 
 
 def _ended(campaign: Campaigned) -> str:
-    """Return when the last run began."""
-    made = (campaign.path / RUNS / row.run / MANIFEST for row in campaign.rows if row.status == "done")
-    return max((str(json.loads(path.read_text())["started"]) for path in made), default="")
+    """Return when the last run began. Raises CampaignError."""
+    made = [campaign.path / RUNS / row.run / MANIFEST for row in campaign.rows if row.status == "done"]
+    try:
+        return max((str(object_of(path.read_text())["started"]) for path in made), default="")
+    except (OSError, ValueError, LookupError):
+        raise CampaignError(f"{campaign.path}: the {MANIFEST} of a run does not say when that began") from None
 
 
 def _add(archive: zipfile.ZipFile, name: str, content: bytes) -> int:
@@ -170,7 +175,7 @@ def _program(campaign: Campaigned) -> bytes:
         what = "several sources of fadelab" if len(digests) > 1 else "a fadelab that did not record its sources"
         raise CampaignError(f"{path}: its runs were made by {what}: make them again in one folder, or use --no-source")
     try:
-        about = json.loads((path / SOURCES).read_text())
+        about = object_of((path / SOURCES).read_text())
         differing = (path / DIFFERING).read_bytes() if (path / DIFFERING).exists() else b""
         made = program(str(about["commit"]), differing, about["removed"])
         found = digest_of_archive(made)

@@ -12,6 +12,7 @@ from typing import Any
 
 import yaml
 
+from common.plain_json import object_of
 from testbed.campaigns.file import CampaignError
 from testbed.campaigns.plan import CampaignPlan
 from testbed.paths import root
@@ -115,7 +116,7 @@ def published(text: str) -> Publication:
 
     Raises ValueError, LookupError, TypeError or AttributeError for a file of another form.
     """
-    graph = {each["@id"]: each for each in json.loads(text)["@graph"]}
+    graph = {each["@id"]: each for each in object_of(text)["@graph"]}
     dataset = graph["./"]
     authors = [(each["@id"], graph[each["@id"]]["name"]) for each in dataset["author"]]
     return Publication(

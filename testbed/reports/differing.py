@@ -52,14 +52,19 @@ def _in_records(kept: bytes, made: bytes) -> str:
     import pyarrow.parquet as pq
 
     byte = _first_byte(kept, made)
+    theirs = pq.read_table(pa.BufferReader(made))
     try:
-        ours = pq.read_table(pa.BufferReader(kept), page_checksum_verification=False)
-        columns = ours.to_pydict()
-    except (pa.ArrowException, OSError, ValueError) as error:
-        return f"differs at byte {byte}, and its records cannot be read: {str(error).splitlines()[0]}"
-    again = pq.read_table(pa.BufferReader(made)).to_pydict()
-    if columns.keys() != again.keys():
-        return f"has columns {', '.join(columns)}, made again {', '.join(again)}"
+        file = pq.ParquetFile(pa.BufferReader(kept), page_checksum_verification=False)
+        if file.schema_arrow.names != theirs.schema.names:
+            return f"has columns {', '.join(file.schema_arrow.names)}, made again {', '.join(theirs.schema.names)}"
+        if not file.schema_arrow.equals(theirs.schema):
+            return f"differs at byte {byte}, and its columns are of other types"
+        if file.metadata.num_rows > 2 * theirs.num_rows + 1000:
+            return f"has {file.metadata.num_rows:,} rows, made again {theirs.num_rows:,}"
+        columns = file.read().to_pydict()
+    except (pa.ArrowException, OSError, ValueError, OverflowError) as error:
+        return f"differs at byte {byte}, and its records cannot be read: {(str(error).splitlines() or [''])[0]}"
+    again = theirs.to_pydict()
     places = [
         (row, column, mine, yours)
         for column in columns

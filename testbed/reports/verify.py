@@ -10,7 +10,6 @@ Rules kept
 """
 
 import hashlib
-import json
 import random
 import secrets
 from collections import Counter
@@ -19,10 +18,11 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+from common.plain_json import object_of
 from testbed.campaigns.executing import Parcel, Task, execute_afar, task_of, tells_scenario
 from testbed.campaigns.file import CampaignError
 from testbed.campaigns.folder import PLAN, PLAN_HASH, RESULTS, RUNS, SOURCE, open_plan, results_of
-from testbed.campaigns.plan import Run
+from testbed.campaigns.plan import Run, check_names
 from testbed.campaigns.processes import call_all
 from testbed.campaigns.rows import CONDITIONS, MANIFEST, Row, describe
 from testbed.errors import FadelabError
@@ -37,7 +37,7 @@ from testbed.reports.bundle_check import (
 )
 from testbed.reports.differing import check_file, first_difference
 from testbed.reports.numbers import Campaigned, read_campaign
-from testbed.reports.received import Received, check_names, check_plan, opened
+from testbed.reports.received import Received, opened
 from testbed.reports.report import FIGURES, write_report
 from testbed.sources import sources
 
@@ -100,7 +100,6 @@ def _verify(
 ) -> Verdict:
     folder = received.folder
     plan = open_plan(folder)
-    check_plan(plan, folder)
     campaign = read_campaign(folder)
     sums = _read_sums(folder)
     if sums is not None or received.bundle is not None:
@@ -139,7 +138,7 @@ def _verify(
     unchecked: list[str] = []
     differences += check_program(received, campaign, stated, unchecked)
     if sums is not None or (folder / SOURCE).exists():
-        differences += check_campaign_file(campaign, unchecked)
+        differences += check_campaign_file(campaign)
     if sums is not None:
         differences += [f"{name}: belongs to no campaign" for name in foreign(campaign)]
         differences += check_file(folder, PLAN_HASH, f"{plan.sha256}  {PLAN}\n".encode())
@@ -230,7 +229,7 @@ def _check_results(campaign: Campaigned) -> Iterator[str]:
     folder = campaign.path
     rows = [each for runs in campaign.runs.values() for each in runs]
     try:
-        stated = {run["run"]: run for run in json.loads((folder / RESULTS).read_text())["runs"]}
+        stated = {run["run"]: run for run in object_of((folder / RESULTS).read_text())["runs"]}
         for run, row in rows:
             if run.name not in stated:
                 yield f"{RESULTS}: {run.name} is missing"
@@ -302,6 +301,9 @@ def _compare(folder: Path, parcel: Parcel) -> Iterator[tuple[str, str]]:
     """Yield the files of a run that are not as the run made again has them, and the first difference in each."""
     if parcel.row.status == "failed":
         yield "", f"cannot be made again: {parcel.row.error}"
+        return
+    if not folder.is_dir():
+        yield "", "is no folder"
         return
     made = {name: content for name, content in parcel.files.items() if name != MANIFEST}
     present = {path.name for path in folder.iterdir() if path.is_file() and path.name != MANIFEST}

@@ -19,7 +19,7 @@ from testbed.campaigns.file import CampaignError
 from testbed.campaigns.folder import FAILED, RUNS, open_plan, read_rows, settle
 from testbed.campaigns.journal import Journal, JournalError, read_journal
 from testbed.campaigns.processes import Workers
-from testbed.campaigns.rows import CONDITIONS, Row
+from testbed.campaigns.rows import CONDITIONS, Row, row_of
 from testbed.cli import app
 from testbed.results.store import RunFolder
 from testbed.sources import SourcesError, sources
@@ -82,6 +82,20 @@ def test_folder_counts_and_line_without_folder_does_not(tmp_path: Path) -> None:
         assert list(known) == ["0-none-s1"]
         assert known["0-none-s1"].metrics == {"duration_s": 2.0, "goodput_bps": 5.0}
         assert read_journal(tmp_path / "out" / "index.jsonl")[-1]["run"] == "0-none-s1"
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        *(("run", ["a"]), ("run", 5), ("status", "well"), ("metrics", []), ("metrics", {"a": "much"})),
+        *(("metrics", {"a": []}), ("metrics", {"a": 1.7e308}), ("files", ["a"]), ("files", {"a": 5}), ("error", 5)),
+        *(("seconds", "5"), ("intact", 1), ("late_events", 1.5), ("lost_s", {}), ("sources", None), ("more", 1)),
+    ],
+)
+def test_line_of_a_stranger_that_is_no_row_is_none(field: str, value: object) -> None:
+    good = done("a", goodput_bps=1.0).as_dict()
+    assert row_of(good) == done("a", goodput_bps=1.0)
+    assert row_of({**good, field: value}) is None
 
 
 def test_what_lasts_of_a_row() -> None:

@@ -1,5 +1,8 @@
 """Campaign files and the plans made of them."""
 
+import json
+from functools import reduce
+from operator import getitem
 from pathlib import Path
 
 import pytest
@@ -13,6 +16,9 @@ from testbed.errors import FadelabError
 from tests.harness.campaigns import campaign_file, opened, plan, raw_campaign
 
 ROOT = Path(__file__).parents[3]
+#: 101 points
+MANY = {"grid": {"mtu": list(range(1000, 1101))}}
+STOP = {"metric": "timeouts", "half_width": 1}
 
 
 def test_points_are_every_combination_of_grid_and_list() -> None:
@@ -68,6 +74,39 @@ def test_plan_read_back_is_the_same(changes: dict[str, object]) -> None:
     assert plan_from(made.document(), "plan.json").sha256 == made.sha256
 
 
+@pytest.mark.parametrize(
+    ("keys", "value", "complaint"),
+    [
+        (("format",), 2, "has format 2, and this version reads 1"),
+        (("campaign",), [], "campaign: input should be a valid dictionary"),
+        (("campaign", "seeds"), {"count": 10**12}, "seeds.count: input should be less than or equal to 10000"),
+        (("points",), {"a": 1}, "points: input should be a valid tuple"),
+        (("points",), [1], "points.0: input should be a valid dictionary"),
+        (("points", 0, "name"), ["0-none"], "points.0.name: input should be a valid string"),
+        (("points", 0, "name"), "1-slacp", "points: two have the same name"),
+        (("points", 0, "settings"), 5, "points.0.settings: input should be a valid dictionary"),
+        (("points", 0, "settings"), {"link.scheme": "slacp"}, "two points have the same settings"),
+        (("points", 0, "scenario"), "x", "points.0.scenario: input should be a valid dictionary"),
+        (("points", 0, "scenario", "tier"), ["model"], "points.0.scenario: tier must be one of"),
+        (("points", 0, "scenario", "name"), 5, "points.0.scenario: it has no name"),
+        (("points", 0, "name"), "../../elsewhere", "'../../elsewhere' is no name of a point"),
+        (("points", 0, "scenario", "channel"), {"path": "/dev/zero"}, "reads '/dev/zero', which is none of its files"),
+        (("files",), {"files/../../../secret": "0"}, "names 'files/../../../secret', which is outside its folder"),
+        (("files",), {"index.jsonl": "0"}, "'index.jsonl' is not in files/"),
+        (("files",), {"files/a/b": "0"}, "'files/a/b' is not in files/"),
+        (("files",), [], "files: input should be a valid dictionary"),
+        (("files",), {"a": 1}, "files.a: input should be a valid string"),
+    ],
+)
+def test_plan_of_a_stranger_is_refused_in_one_line(keys: tuple[str | int, ...], value: object, complaint: str) -> None:
+    document = json.loads(plan().text)
+    *parents, last = keys
+    reduce(getitem, parents, document)[last] = value
+    with pytest.raises(FadelabError, match=complaint) as refused:
+        plan_from(document, "plan.json")
+    assert "\n" not in str(refused.value)
+
+
 def test_files_of_scenarios_are_copied_and_hashed(tmp_path: Path) -> None:
     trace = tmp_path / "air.parquet"
     write_trace(trace, Trace(list(range(50)), [1500] * 50, [Outcome.OK] * 50))
@@ -88,6 +127,11 @@ def test_files_of_scenarios_are_copied_and_hashed(tmp_path: Path) -> None:
         ({"sweeps": {}}, "sweeps: unknown key"),
         ({"scenario": None}, "scenario: is missing"),
         ({"scenario": "none.yaml"}, "none.yaml: no such scenario"),
+        ({"scenario": "a\0b.yaml"}, "scenario: is neither the name of a file nor a mapping"),
+        (
+            {"sweep": {"list": [{"scenario": 2.5, "tcp": "reno"}]}},
+            "scenario: is neither the name of a file nor a mapping",
+        ),
         ({"name": None}, "name: field required"),
         ({"seeds": {"count": 0}}, "^campaign.yaml: seeds.count: input should be greater than or equal to 1$"),
         ({"stop": {"metric": "timeouts", "half_width": 1}}, "^campaign.yaml: seeds.count and stop exclude"),
@@ -97,6 +141,16 @@ def test_files_of_scenarios_are_copied_and_hashed(tmp_path: Path) -> None:
         (
             {"sweep": {"grid": {f"link.x{n}": list(range(100)) for n in range(6)}}},
             "sweep: has 1,000,000,000,000 points, 10,000 at most",
+        ),
+        ({"seeds": {"count": 10_001}}, "seeds.count: input should be less than or equal to 10000"),
+        ({"sweep": MANY, "seeds": {"count": 10_000}}, "seeds.count: makes 1,010,000 runs, 1,000,000 at most"),
+        (
+            {"sweep": MANY, "seeds": {}, "stop": STOP | {"least": 10_000, "most": 10_000}},
+            "stop.least: makes 1,010,000 runs, 1,000,000 at most",
+        ),
+        (
+            {"sweep": MANY, "seeds": {}, "stop": STOP | {"batch": 10**9, "most": 9_999}},
+            "stop.batch: makes 1,009,899 runs, 1,000,000 at most",
         ),
         ({"metrics": [None]}, "metrics.0: none is no name of a metric"),
         ({"sweep": {"list": [{"mtu": 1000}, {"mtu": 1000}]}}, "two points have the same settings"),

@@ -1,5 +1,6 @@
 """The check of a bundle that somebody has forged, or made to harm who checks it."""
 
+import gzip
 import hashlib
 import json
 import os
@@ -8,6 +9,7 @@ import re
 import secrets
 import shutil
 import struct
+import tarfile
 import zipfile
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -17,13 +19,13 @@ import pytest
 
 from testbed.campaigns.engine import run_campaign
 from testbed.campaigns.folder import open_plan, results_of
+from testbed.campaigns.plan import is_inside
 from testbed.cli import app
 from testbed.paths import root
 from testbed.reports import bundle_check, received, verify
 from testbed.reports.bundle import SUMS, write_bundle
 from testbed.reports.crate import METADATA
 from testbed.reports.numbers import read_campaign
-from testbed.reports.received import is_inside
 from testbed.reports.report import write_report
 from testbed.sources import SourcesError, pack, unpack
 from tests.harness.campaigns import InProcess, campaign_file, opened
@@ -294,13 +296,13 @@ def test_entries_of_one_name_are_refused(tmp_path: Path, capsys: Capture) -> Non
 def test_checksum_of_a_path_outside_is_refused(name: str, forged: Path, capsys: Capture) -> None:
     with (forged / SUMS).open("a") as file:
         file.write(f"{'0' * 64}  {name}\n")
-    complaint = f"{SUMS}: is refused: it names {name!r}, which is outside the bundle"
+    complaint = f"{SUMS}: is refused: it names {name!r}, which is outside its folder"
     assert complaint in refused(capsys, "report", "verify", forged.parent, "--workers", "1")
 
 
 def test_row_of_a_path_outside_is_refused(forged: Path, capsys: Capture) -> None:
     change_rows(forged, lambda row: row | {"files": {"../../../../dev/zero": "0" * 64}})
-    assert "which is outside the bundle" in refused(capsys, "report", "verify", forged.parent)
+    assert "which is outside its folder" in refused(capsys, "report", "verify", forged.parent)
 
 
 def change_plan(folder: Path, change: Callable[[dict[str, Any]], None]) -> None:
@@ -333,7 +335,7 @@ def list_outside(plan: dict[str, Any]) -> None:
         (name_outside, "'../../../../tmp/mine' is no name of a point"),
         (read_outside, "0-none reads '/dev/zero', which is none of its files"),
         (read_beside, "0-none reads '../../secret', which is none of its files"),
-        (list_outside, "it names '/dev/zero', which is outside the bundle"),
+        (list_outside, "it names '/dev/zero', which is outside its folder"),
     ],
 )
 def test_plan_that_leads_outside_is_refused(
@@ -578,8 +580,53 @@ def test_sources_that_a_campaign_names(change: dict[str, str], complaint: str, a
     assert f"does not have commit {change['commit'][:12]}" in capsys.readouterr().out
 
 
-def test_nested_file_is_refused(forged: Path, capsys: Capture) -> None:
-    (forged / "results.json").write_text("[" * 100_000)
+@pytest.mark.parametrize("text", ["[" * 100_000, "5", "{}", '{"runs": [1]}', '{"runs": {"run": 1}}'])
+def test_results_that_are_none_are_found(text: str, forged: Path, capsys: Capture) -> None:
+    (forged / "results.json").write_text(text)
     sum_again(forged)
-    assert check(forged, "--sample", "0") == 2
-    assert capsys.readouterr().err.endswith("bundle: is refused: a file in it is nested too deeply\n")
+    assert first(forged, capsys) == "results.json: cannot be read"
+
+
+@pytest.mark.parametrize(
+    ("at", "octets"),
+    [
+        # flag of UTF-8 over a name that is none; a version that nobody has; patches; strong encryption
+        (8, b"\x00\x08"),
+        (6, b"\x40\x00"),
+        (8, b"\x20\x00"),
+        (8, b"\x40\x00"),
+    ],
+)
+def test_zip_that_this_program_does_not_read(at: int, octets: bytes, tmp_path: Path, capsys: Capture) -> None:
+    path = zipped(tmp_path / "b.zip", {"small/plan.json": b"{}"})
+    content = bytearray(path.read_bytes())
+    entry = content.index(b"PK\x01\x02")
+    content[entry + at : entry + at + 2] = octets
+    content[entry + 46] = 0xFF
+    path.write_bytes(content)
+    assert f"{path}: is " in refused(capsys, "report", "verify", path)
+
+
+@pytest.mark.parametrize("archive", [b"", b"\x1f\x8b\x08", b"\x1f\x8b\x08" + bytes(600)])
+def test_archive_that_is_none(archive: bytes) -> None:
+    with pytest.raises(SourcesError, match="its sources cannot be read"):
+        list(unpack(archive))
+
+
+def test_header_of_an_archive_takes_no_more_memory_than_its_files_may() -> None:
+    """A few kilobytes unpack to a header of as many megabytes, which tarfile reads at once."""
+    header = tarfile.TarInfo("pax")
+    header.type, header.size = tarfile.XHDTYPE, 40_000_000
+    bomb = gzip.compress(header.tobuf(tarfile.PAX_FORMAT) + bytes(40_000_000))
+    assert len(bomb) < 50_000
+    with pytest.raises(SourcesError, match="its sources have more than 1,000,000 octets"):
+        list(unpack(bomb, most=1_000_000))
+
+
+def test_run_that_is_a_file_is_found(forged: Path, capsys: Capture) -> None:
+    run = next(path for path in (forged / "runs").iterdir())
+    shutil.rmtree(run)
+    run.write_text("a file")
+    sum_again(forged)
+    assert check(forged, "--sample", "8") == 2
+    assert f"runs/{run.name}" in capsys.readouterr().out
