@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, Final
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from channel.replay import Outcome, Trace, TraceError
@@ -33,6 +34,8 @@ SCHEMA: Final = pa.schema(
     ]
 )
 
+#: a day of a thousand frames a second: a small file may claim any number
+_MOST_ROWS: Final = 100_000_000
 _OUTCOMES: Final = {outcome.value: outcome for outcome in Outcome}
 _FORM: Final[dict[str, Any]] = {"compression": "zstd", "write_page_checksum": True}
 #: rows that become columns together, and those of a group: a tenth of a millisecond of work and a millisecond, for a
@@ -123,10 +126,21 @@ def read_trace(path: Path) -> Trace:
         with pq.ParquetFile(path, page_checksum_verification=True) as file:
             schema = file.schema_arrow
             _check_schema(path, schema)
-            columns = file.read().to_pydict()
+            if file.metadata.num_rows > _MOST_ROWS:
+                raise TraceError(f"{path}: has {file.metadata.num_rows:,} frames; a trace has {_MOST_ROWS:,} at most.")
+            table = file.read(columns=SCHEMA.names)
+            # before each frame gets its own: a small file may repeat a text of any length
+            outcomes = pc.unique(table["outcome"]).to_pylist()
+            if unknown := next((each for each in outcomes if each not in _OUTCOMES), None):
+                known = ", ".join(_OUTCOMES)
+                raise TraceError(f"{path}: outcome is {unknown[:40]!r}, known are {known}; record it again.")
+            columns = table.to_pydict()
     except FileNotFoundError:
         raise TraceError(f"{path}: no such trace; check the path.") from None
-    except (pa.ArrowException, OSError) as error:
+    except TraceError:
+        raise
+    except (pa.ArrowException, OSError, ValueError) as error:
+        # the latter of names that are no text
         if _is_another_format(path):
             raise TraceError(f"{path}: no channel trace; `fadelab import-trace` makes one of a text.") from None
         why = str(error).splitlines()[0] if str(error) else type(error).__name__
@@ -141,9 +155,6 @@ def read_trace(path: Path) -> Trace:
             link=_text(schema, "link"),
             producer=_text(schema, "producer"),
         )
-    except KeyError as error:
-        known = ", ".join(_OUTCOMES)
-        raise TraceError(f"{path}: outcome is {error.args[0]!r}, known are {known}; record it again.") from None
     except TraceError as error:
         raise TraceError(f"{path}: {error}") from None
 
@@ -163,7 +174,7 @@ def _check_schema(path: Path, schema: Any) -> None:
     if _text(schema, "format") != FORMAT:
         raise TraceError(f"{path}: a Parquet file but not a channel trace; name a file made by `fadelab record`.")
     version = _text(schema, "version")
-    if not version.isdecimal() or int(version) < 1:
+    if not version.isdecimal() or len(version) > 9 or int(version) < 1:
         raise TraceError(f"{path}: trace version is {version!r}; record the trace again.")
     if int(version) > VERSION:
         raise TraceError(f"{path}: trace version {version}, this fadelab reads up to {VERSION}; update fadelab.")

@@ -28,6 +28,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from common.plain_json import object_of
 from dashboard.store import Store, Wanted
 from testbed.errors import FadelabError
 from testbed.paths import root
@@ -125,13 +126,10 @@ class Run:
     def _json(self, name: str) -> dict[str, Any]:
         path = self.folder / name
         try:
-            found = json.loads(path.read_text())
+            return object_of(path.read_text())
         except (OSError, ValueError):
             why = "half written, or damaged" if path.exists() else "the run failed, was stopped or goes on"
             raise FadelabError(f"{self.name}: has no readable {name}: {why}") from None
-        if not isinstance(found, dict):
-            raise FadelabError(f"{self.name}: {name} holds no object")
-        return found
 
 
 def scenario(

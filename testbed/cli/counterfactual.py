@@ -123,7 +123,7 @@ def _show(folder: Path, found: "Futures", summary: "Summary", at_s: float) -> No
 
     from testbed.exports.futures import FATES
 
-    console = Console()
+    console = Console(markup=False)
     equal = ", ".join(f"{count:,} {what}" for what, count in found.equal.items())
     console.print(f"Until {at_s:g} s both are one: {equal} are equal.", highlight=False)
     console.print(

@@ -144,7 +144,7 @@ def _list(run: str, total: int, found: "Sequence[Loss]", all_: bool, json_: bool
         what = content_of(loss.frame, loss.packet).removeprefix("octets ")
         cells = (str(loss.number), f"{loss.frame.sent_ns / 1e9:.3f}", loss.frame.side, flow, what, loss.frame.fate)
         table.add_row(*cells, _REPAIRED.get(loss.fate, loss.fate))
-    console = Console()
+    console = Console(markup=False)
     console.print(table, highlight=False)
     if not all_ and len(listed) > len(shown):
         console.print(f"... {len(listed) - len(shown)} more with data: narrow the list, or show --all", highlight=False)
@@ -165,7 +165,7 @@ def _tell(story: "Story", json_: bool) -> None:
 
     from testbed.results.grid import grid
 
-    console = Console()
+    console = Console(markup=False)
     console.print(story.sentence(), highlight=False)
     table = grid("", padding=(0, 1))
     table.add_column("time (s)", justify="right", no_wrap=True)

@@ -81,8 +81,8 @@ def _print(title: str, table: "Table") -> None:
         shown.add_column(heading, justify="right" if index >= table.numbers_from else "left", overflow="fold")
     for row in table.rows:
         shown.add_row(*row)
-    console = Console()
-    (console if console.is_terminal else Console(width=_WIDTH)).print(shown)
+    console = Console(markup=False)
+    (console if console.is_terminal else Console(width=_WIDTH, markup=False)).print(shown)
 
 
 @report.command()

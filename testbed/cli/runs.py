@@ -112,7 +112,7 @@ def list_(
     if json_:
         _print_json({"total": len(rows), "runs": [asdict(row) for row in shown]})
         return
-    console = Console()
+    console = Console(markup=False)
     whole = all(_state(row) == "whole" for row in shown)
     table = _list_of(shown, whole, with_tcp=True)
     # names are whole, also on a narrow terminal: people copy them to other commands. Those of new runs name the TCP
@@ -166,7 +166,7 @@ def show_(run: str, out: Path, json_: bool) -> None:
         kept = {key: detail[key] for key in ("manifest", "summary", "files", "problem")}
         _print_json({"run": folder.name, "folder": str(folder), **kept})
         return
-    console = Console()
+    console = Console(markup=False)
     origin = grid(folder.name, "", "", show_header=False, padding=(0, 1))
     for label, value in _origin(manifest, summary or {}):
         origin.add_row(label, value)
@@ -214,7 +214,7 @@ def compare(a: str, b: str, out: Path, json_: bool) -> None:
         names = {key: folder.name for key, folder in zip("ab", folders, strict=True)}
         _print_json({**names, "figures": rows, "differences": settings})
         return
-    console = Console()
+    console = Console(markup=False)
     sides = zip("AB", stores, strict=True)
     legend = "\n".join(f"{key}: {name}, {_state(store.row(name))}" for key, (store, name) in sides)
     legend += f"\none run each, so B / A has no interval (campaigns have); {_UNITS.format(Powers())}"
@@ -312,8 +312,8 @@ def _origin(manifest: Mapping[str, Any], summary: Mapping[str, Any]) -> Iterable
     for key in ("scenario", "tier", "scheme", "tcp", "seed", "started"):
         if key in said:
             yield key, str(said[key])
-    if manifest.get("command"):
-        yield "command", " ".join(map(str, manifest["command"]))
+    if isinstance(command := manifest.get("command"), list):
+        yield "command", " ".join(map(str, command))
     versions = manifest.get("versions")
     if isinstance(versions, Mapping):
         yield "versions", ", ".join(f"{name} {number}" for name, number in versions.items())

@@ -14,7 +14,7 @@ Rules kept
   last bit has left the modelled transmitter.
 """
 
-import json
+import math
 from collections import defaultdict, deque
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -23,6 +23,9 @@ from itertools import count
 from pathlib import Path
 from typing import Any, cast
 
+import numpy as np
+
+from common.plain_json import object_of
 from common.sides import SIDES, STATIONS, Side, other
 from linklayer.arq.frames import Fragment
 from linklayer.link import FrameError
@@ -183,7 +186,7 @@ class _Cut:
     def packet(self, side: Side, fragment: Fragment) -> bytes | None:
         """Return the octets of a fragment's packet; None when not all of them were sent."""
         pieces = self._pieces.get(self._key(side, fragment), {})
-        if len(pieces) < fragment.data:
+        if any(index not in pieces for index in range(fragment.data)):
             return None
         return b"".join(pieces[index] for index in range(fragment.data))[: fragment.length]
 
@@ -219,21 +222,24 @@ def _traced(trace: Path, sizes: Sequence[int]) -> dict[int, _Received]:
     The trace begins with the first frame that was heard: the frames before it are as many as fit the sizes. Empty
     where none fit, or without a trace; rows for which samples were lost tell nothing.
     """
-    import pyarrow as pa
-    import pyarrow.parquet as pq
+    from channel.replay import TraceError
+    from channel.trace import read_trace
 
     if not trace.exists():
         return {}
     try:
-        rows = [_Received(**row) for row in pq.read_table(trace, columns=list(_Received.__slots__)).to_pylist()]
-    except (OSError, KeyError, pa.ArrowException):
-        raise FadelabError(f"{trace}: is no channel trace of fadelab's") from None
+        found = read_trace(trace)
+    except TraceError as error:
+        raise FadelabError(str(error)) from None
+    rows = [
+        _Received(nbytes, outcome.value, snr_db)
+        for nbytes, outcome, snr_db in zip(found.nbytes, found.outcome, found.snr_db, strict=True)
+    ]
+    # missed frames have the sizes of others
+    heard = np.array([index for index, row in enumerate(rows) if row.outcome not in ("missed", "unknown")], int)
+    wanted, sent = np.array([rows[index].nbytes for index in heard], int), np.array(sizes, int)
     for before in range(len(sizes) - len(rows) + 1):
-        # missed frames have the sizes of others
-        if all(
-            row.nbytes == size or row.outcome in ("missed", "unknown")
-            for row, size in zip(rows, sizes[before:], strict=False)
-        ):
+        if np.array_equal(sent[heard + before], wanted):
             return {order: row for order, row in enumerate(rows, before) if row.outcome != "unknown"}
     return {}
 
@@ -243,8 +249,10 @@ def _samples(metadata: Path) -> _Recorded:
     if not metadata.exists():
         return _Recorded({})
     try:
-        content = json.loads(metadata.read_text())
+        content = object_of(metadata.read_text())
         rate_sps = float(content["global"]["core:sample_rate"])
+        if not 0 < rate_sps < math.inf:
+            raise ValueError(rate_sps)
         return _Recorded(
             {
                 int(annotation["fadelab:sequence"]): Samples(
@@ -258,7 +266,7 @@ def _samples(metadata: Path) -> _Recorded:
                 if "fadelab:sequence" in annotation
             }
         )
-    except (OSError, ValueError, KeyError, TypeError):
+    except (OSError, ValueError, KeyError, TypeError, OverflowError):
         raise FadelabError(f"{metadata}: is no metadata of a recording of fadelab's") from None
 
 

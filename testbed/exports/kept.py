@@ -3,7 +3,8 @@
 Rules kept
 
 - The file names what it was made of by a digest: the run's files, byte by byte, and the program's sources. A reader
-  with another digest does not use it, and makes the timeline anew.
+  with another digest does not use it, and makes the timeline anew. Only this checkout can make such a digest, so that
+  nobody's story is believed that comes along with a run.
 - It is written whole or not at all. A folder that cannot be written to stays as it is, and a file that cannot be read
   counts as none.
 
@@ -13,17 +14,21 @@ The file has two lines, compressed: the digest, and the timeline as columns of v
 import gc
 import gzip
 import hashlib
+import hmac
 import json
 import os
+import secrets
 import zlib
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import fields
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from testbed.exports.timeline import Frame, Packet, Passing, Samples, Timeline
+from testbed.paths import root
 from testbed.source_files import digest_now
 
 if TYPE_CHECKING:
@@ -38,6 +43,8 @@ _MADE_OF: Final = (
     *("air-st.pcapng", "air-bas.pcapng", "iq-up.sigmf-meta", "iq-down.sigmf-meta"),
     *("trace-up.parquet", "trace-down.parquet"),
 )
+#: longer ones are not kept, and not read: a small file may unpack to them
+_MOST_BYTES: Final = 1 << 28
 _PASSINGS: Final = ("sent", "received", "crossed")
 _PACKET: Final = tuple(field.name for field in fields(Packet) if field.name != "number")
 _FRAME: Final = tuple(field.name for field in fields(Frame) if field.name not in ("number", "fields", "samples"))
@@ -48,28 +55,51 @@ def digest_of(folder: Path, program: str = "") -> str:
 
     `program`: the digest of the program's sources; empty: this one's.
     """
-    digest = hashlib.sha256((program or digest_now()).encode())
+    digest = hmac.new(_secret(), (program or digest_now()).encode(), "sha256")
     for name in _MADE_OF:
         with suppress(FileNotFoundError), (folder / name).open("rb") as file:
             digest.update(f"\n{name} {hashlib.file_digest(file, 'sha256').hexdigest()}".encode())
     return digest.hexdigest()
 
 
+@cache
+def _secret() -> bytes:
+    """Return what this checkout alone knows; where it cannot be kept, what this process knows."""
+    path, made = root() / ".build" / "timelines.key", secrets.token_bytes(32)
+    with suppress(OSError):
+        path.parent.mkdir(exist_ok=True)
+        with (
+            suppress(FileExistsError),
+            os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as key,
+        ):
+            key.write(made)
+            if os.geteuid() == 0:
+                os.chown(path, root().stat().st_uid, root().stat().st_gid)
+        # half written it would be anybody's
+        made = found if len(found := path.read_bytes()) == len(made) else made
+    return made
+
+
 def read(folder: Path, digest: str) -> Timeline | None:
     """Return the timeline that a run's folder keeps; None: it keeps none, or one of another digest."""
     try:
-        made_of, _, content = gzip.decompress((folder / NAME).read_bytes()).partition(b"\n")
-        if made_of != digest.encode():
+        with gzip.open(folder / NAME) as file:
+            if file.readline(len(digest) + 1) != f"{digest}\n".encode():
+                return None
+            content = file.read(_MOST_BYTES + 1)
+        if len(content) > _MOST_BYTES:
             return None
         with _uncollected():
             return _timeline(folder.name, json.loads(content))
-    except (OSError, EOFError, zlib.error, ValueError, KeyError, TypeError, IndexError):
+    except (OSError, EOFError, zlib.error, ValueError, KeyError, TypeError, IndexError, AttributeError, RecursionError):
         return None
 
 
 def write(folder: Path, digest: str, timeline: Timeline) -> None:
     """Keep a timeline in its run's folder, if that can be written to."""
     content = f"{digest}\n{json.dumps(_plain(timeline), separators=(',', ':'))}"
+    if len(content) > _MOST_BYTES:
+        return
     beside = folder / f"{NAME}.{os.getpid()}"
     with suppress(OSError):
         try:

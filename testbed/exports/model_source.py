@@ -13,6 +13,7 @@ from typing import Any
 from typing_extensions import override
 
 from channel.hop import Arrival
+from common.plain_json import object_of
 from common.sides import Side
 from tcpip.segment import IpPacket, Segment
 from testbed.errors import FadelabError
@@ -31,7 +32,7 @@ _FATES = {"ok": "ok", "payload": "damaged", "missed": "erased"}
 def from_model(folder: Path, plan: Plan, records: Mapping[str, Sequence[Mapping[str, Any]]]) -> Timeline:
     """Return the timeline of a run of tier model. Raises FadelabError."""
     try:
-        stored = json.loads((folder / "summary.json").read_text())
+        stored = object_of((folder / "summary.json").read_text())
     except (OSError, ValueError):
         raise FadelabError(f"{folder}: has no result: the run failed, was stopped or goes on") from None
     watch = _Recorder(plan)
@@ -41,7 +42,7 @@ def from_model(folder: Path, plan: Plan, records: Mapping[str, Sequence[Mapping[
         # of a version that did not have it
         del repeated["quality"]
     if repeated != stored:
-        wrong = next(key for key in {**repeated, **stored} if repeated.get(key) != stored.get(key))
+        wrong = next((key for key in {**repeated, **stored} if repeated.get(key) != stored.get(key)), "a null")
         raise FadelabError(
             f"{folder}: this checkout gives another result ({wrong} is {repeated.get(wrong)!r}, stored is "
             f"{stored.get(wrong)!r}); use the version that its manifest.json names"

@@ -3,6 +3,7 @@
 Imports the link schemes' frames, which `timeline.py` does without.
 """
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import fields, is_dataclass
 from typing import Any, Final
@@ -27,6 +28,8 @@ class Packets:
         #: initial sequence number and last offset, per direction of a connection
         self._starts: dict[Flow, int] = {}
         self._offsets: dict[Flow, int] = {}
+        #: the connections of each flow
+        self._named: Counter[str] = Counter()
         self._connections: dict[frozenset[tuple[int, int]], tuple[str, int]] = {}
 
     def add(self, packet: Segment | None, nbytes: int, flow: str = "") -> int:
@@ -61,7 +64,8 @@ class Packets:
         ends = frozenset(((flow.source, flow.source_port), (flow.destination, flow.destination_port)))
         if ends not in self._connections:
             name = self.flow_of(flow)
-            self._connections[ends] = name, sum(other == name for other, _ in self._connections.values())
+            self._connections[ends] = name, self._named[name]
+            self._named[name] += 1
         return self._connections[ends]
 
     def _offset(self, packet: Segment) -> int | None:

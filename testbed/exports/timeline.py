@@ -231,7 +231,8 @@ def _merged(passings: Sequence[Passing], more: Mapping[int, int]) -> list[Passin
 
 
 def _told_by_slacp(said: Mapping[str, Any], data: Mapping[str, Any]) -> Said | None:
-    if said["channel"] != data["channel"]:
+    # the capture of a stranger may have acknowledgements of one link ARQ and data of another
+    if said["channel"] != data["channel"] or "tx" not in data:
         return None
     ahead = data["seq"] - said["cum"] & MASK
     if ahead >= _HALF:

@@ -7,8 +7,8 @@ Rules kept
 - The bound is the campaign's, and holds for the goodput alone. It is fixed with the plan.
 """
 
-import json
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import fmean, median
@@ -19,7 +19,7 @@ from testbed.campaigns.folder import RUNS
 from testbed.campaigns.plan import Point, words_of
 from testbed.reports.document import Block, Heading, Paragraph, Table
 from testbed.reports.footnotes import marks, notes
-from testbed.reports.numbers import Campaigned
+from testbed.reports.numbers import Campaigned, read_summary
 from testbed.results.metrics import metric
 
 #: the quantity that bounds are for
@@ -30,9 +30,12 @@ def _mean_of_records(column: str, scale: float) -> Callable[[Path], float | None
     """Return the reading of a column of the first TCP sender: its mean over the run's records."""
 
     def read(folder: Path) -> float | None:
-        rows = read_records(folder, "tcp")
+        rows = read_records(folder, "tcp", ("flow", column))
         values = [row[column] for row in rows if row["flow"] == rows[0]["flow"] and row[column] is not None]
-        return fmean(values) / scale if values else None
+        # of a stranger's, which may be none or sum up to none
+        with suppress(ArithmeticError, ValueError):
+            return fmean(values) / scale
+        return None
 
     return read
 
@@ -41,7 +44,7 @@ def _figure(name: str, scale: float = 1.0) -> Callable[[Path], float | None]:
     """Return the reading of a figure of `summary.json`."""
 
     def read(folder: Path) -> float | None:
-        found = metric(json.loads((folder / "summary.json").read_text()), name)
+        found = metric(read_summary(folder), name)
         return None if found is None else found / scale
 
     return read
@@ -201,6 +204,8 @@ def blocks(campaign: Campaigned) -> Iterator[Block]:
 def summary(found: Sequence[Compared]) -> str:
     """Return the result in one sentence."""
     bounded = [each for each in found if each.within is not None]
+    if not bounded:
+        return "No pair of points has a goodput to compare."
     scores = [each.score for each in bounded]
     return (
         f"The goodput agrees at {sum(each.agrees for each in bounded)} of {len(bounded)} pairs of points; its score is "

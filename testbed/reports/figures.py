@@ -20,6 +20,7 @@ from testbed.campaigns.rows import Row
 from testbed.reports.document import Picture
 from testbed.reports.footnotes import marks
 from testbed.reports.numbers import Campaigned, read_summary
+from testbed.results.metrics import as_summary
 from testbed.results.show import COLOURS, pyplot
 from testbed.results.statistics import Interval, least_n
 from testbed.results.transfers import draw_cdf
@@ -129,7 +130,7 @@ def _in_words(metric: str) -> tuple[str, float]:
 
 
 def _of_first_flow(folder: Path, column: str, size: float) -> list[tuple[float, float]]:
-    rows = read_records(folder, "tcp")
+    rows = read_records(folder, "tcp", ("flow", column))
     return [(row["time_ns"] / 1e9, row[column] / size) for row in rows if row["flow"] == rows[0]["flow"]]
 
 
@@ -144,12 +145,12 @@ def _sequence(axis: "Axes", folders: Sequence[Path], style: dict[str, Any]) -> N
 
 
 def _throughput(axis: "Axes", folders: Sequence[Path], style: dict[str, Any]) -> None:
-    rows = [row for row in read_records(folders[0], "link") if row["link"] == "up"]
+    rows = [row for row in read_records(folders[0], "link", ("throughput_bps",)) if row["link"] == "up"]
     axis.step([row["time_ns"] / 1e9 for row in rows], [row["throughput_bps"] / 1e6 for row in rows], **style)
 
 
 def _delay(axis: "Axes", folders: Sequence[Path], style: dict[str, Any]) -> None:
-    delays = sorted(row["srtt_ms"] for row in read_records(folders[0], "tcp") if row["srtt_ms"])
+    delays = sorted(row["srtt_ms"] for row in read_records(folders[0], "tcp", ("srtt_ms",)) if row["srtt_ms"])
     if delays:
         shares = [(index + 1) / len(delays) for index in range(len(delays))]
         axis.step(delays, shares, where="post", **style)
@@ -165,9 +166,11 @@ _OVER_TIME = (
 
 
 def _transfers(axis: "Axes", folders: Sequence[Path], style: dict[str, Any]) -> None:
-    flows = [flow for folder in folders for flow in read_summary(folder).get("flows", ())]
     kinds = [kind for kind, plugin in WORKLOADS.items() if not plugin.options.beside]
-    draw_cdf(axis, [seconds for flow in flows if flow["kind"] in kinds for seconds in flow["transfer_s"]], style)
+    with as_summary("flows"):
+        flows = [flow for folder in folders for flow in read_summary(folder).get("flows", ())]
+        times = [float(seconds) for flow in flows if flow["kind"] in kinds for seconds in flow["transfer_s"]]
+    draw_cdf(axis, times, style)
 
 
 _TRANSFERS = ("transfers", "Times of short transfers, cumulative", "time (s)", "share of transfers", _transfers)

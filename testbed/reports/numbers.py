@@ -12,7 +12,6 @@ Rules kept
   difference is found if and only if its interval excludes 0.
 """
 
-import json
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -20,12 +19,14 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from common.plain_json import object_of
 from testbed.campaigns.file import Hypothesis
 from testbed.campaigns.folder import RUNS, open_plan, read_rows
 from testbed.campaigns.plan import CampaignPlan, Point, Run
 from testbed.campaigns.rows import Row
 from testbed.campaigns.schedule import Schedule
-from testbed.results.metrics import bounds, stated
+from testbed.results.metrics import SummaryError, bounds, stated
+from testbed.results.plain_folders import require_plain
 from testbed.results.statistics import Interval, NoInterval, Paired, Sample, describe, paired
 
 #: adjusted p values up to this one count
@@ -81,17 +82,19 @@ class Campaigned:
 
 
 def read_summary(folder: Path) -> dict[str, Any]:
-    """Return the result in a run's folder; empty without one."""
+    """Return the result in a run's folder; empty without one. Raises SummaryError."""
     try:
-        values: dict[str, Any] = json.loads((folder / "summary.json").read_text())
+        return object_of((folder / "summary.json").read_text())
     except OSError:
         return {}
-    return values
+    except ValueError as error:
+        raise SummaryError(f"{folder}: summary.json cannot be read: {error}") from None
 
 
 def read_campaign(path: Path) -> Campaigned:
     """Return the campaign in a folder. Raises FadelabError for another folder."""
     plan = open_plan(path)
+    require_plain(path)
     return campaigned(path, plan, Schedule(plan, read_rows(path, plan)))
 
 

@@ -92,7 +92,7 @@ def _tcps(scenario: Mapping[str, Any]) -> Iterator[str]:
     """Yield the TCP of each host in a scenario's values."""
     for key in ("tcp", "tcp_h2"):
         if (tcp := scenario.get(key)) is not None:
-            yield f"{tcp['profile']} with options of its own" if isinstance(tcp, Mapping) else str(tcp)
+            yield f"{tcp.get('profile')} with options of its own" if isinstance(tcp, Mapping) else str(tcp)
 
 
 def _hypotheses(campaign: Campaigned, found: Sequence[Tested]) -> Iterator[Block]:

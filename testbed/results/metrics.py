@@ -8,12 +8,14 @@ since they are longer than the run: `summary.json` has the time of the cut there
 """
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import fields
 from typing import Any, Final
 
 from common.sides import SIDES
 from hosts.workloads import WORKLOADS
+from testbed.errors import FadelabError
 from testbed.results.quality import FlowQuality, Percentiles, RoundsPerMinute
 from testbed.results.summary import FlowSummary, LinkSummary, PathSummary, Summary
 
@@ -34,6 +36,19 @@ _QUALITY = [
     "energy_uj_per_bit",
 ]
 _PERCENTILES: Final = {"p50": 50, "p95": 95, "p99": 99}
+
+
+class SummaryError(FadelabError, ValueError):
+    """A `summary.json` of another form; one line."""
+
+
+@contextmanager
+def as_summary(what: str) -> Iterator[None]:
+    """Read `what` from a summary that may be a stranger's. Raises SummaryError where a value is of another type."""
+    try:
+        yield
+    except (LookupError, TypeError, AttributeError, ArithmeticError, ValueError):
+        raise SummaryError(f"summary.json: {what} is of another form") from None
 
 
 def check_metric(name: str) -> None:
@@ -72,24 +87,29 @@ def bounds(name: str) -> tuple[float, float]:
 def metric(summary: Mapping[str, Any], name: str) -> float | None:
     """Return a number of a summary (a field of `summary.json`); None where the run does not have it.
 
-    Infinite: the duration or the end of a transfer that was cut off.
+    Infinite: the duration or the end of a transfer that was cut off. Raises SummaryError.
     """
     value = stated(summary, name)
-    return math.inf if value is not None and _is_cut(summary, name) else value
+    with as_summary(name):
+        return math.inf if value is not None and _is_cut(summary, name) else value
 
 
 def stated(summary: Mapping[str, Any], name: str) -> float | None:
-    """Return a number of a summary as it has it: of a transfer that was cut off, that until the cut."""
-    if name == JAIN:
-        return _jain(summary)
-    parents, _, last = name.rpartition(".")
-    if parents.endswith(".transfer_s") and last in _PERCENTILES:
-        return _transfers(summary, int(parents.split(".")[1]), _PERCENTILES[last])
+    """Return a number of a summary as it has it: of a transfer that was cut off, that until the cut.
+
+    Raises SummaryError.
+    """
+    with as_summary(name):
+        if name == JAIN:
+            return _jain(summary)
+        parents, _, last = name.rpartition(".")
+        if parents.endswith(".transfer_s") and last in _PERCENTILES:
+            return _transfers(summary, int(parents.split(".")[1]), _PERCENTILES[last])
     value: Any = summary
     for key in name.split("."):
         try:
             value = value[int(key)] if isinstance(value, list) else value[key]
-        except (KeyError, IndexError, TypeError):
+        except (LookupError, TypeError, ValueError):
             return None
     return float(value) if isinstance(value, bool | int | float) else None
 

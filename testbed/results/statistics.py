@@ -241,6 +241,8 @@ def _of_mean(ordered: Floats, confidence: float, bounds: Bounds) -> Interval | N
     means, scatters = np.mean(resamples, axis=1), np.std(resamples, axis=1)
     # a resample of one value again and again says nothing about the scatter
     known = scatters > 0
+    if not np.any(known):
+        return NoInterval("they scatter too little")
     mean, scatter = np.mean(ordered), np.std(ordered)
     place, spread = scale.to(mean), scatter * scale.slope(mean)
     t = (scale.to(means[known]) - place) / (scatters[known] * scale.slope(means[known]))

@@ -1,11 +1,15 @@
 """The timeline that a run's folder keeps: it is the one that was made, and no stale one is ever read."""
 
 import json
+import math
+import os
 import shutil
 from collections.abc import Callable
 from dataclasses import asdict, replace
 from pathlib import Path
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 import testbed.api as fadelab
@@ -95,6 +99,48 @@ def test_another_result_is_refused_though_a_timeline_was_kept(folder: Path) -> N
     path = folder / "summary.json"
     path.write_text(json.dumps({**json.loads(path.read_text()), "retransmissions": 12345}))
     with pytest.raises(FadelabError, match="another result"):
+        timeline_of(folder)
+
+
+def test_a_timeline_that_another_checkout_kept_is_not_believed(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with monkeypatch.context() as elsewhere:
+        elsewhere.setattr(kept, "_secret", lambda: b"theirs")
+        kept.write(folder, kept.digest_of(folder), replace(make_timeline(folder), sent=[]))
+    assert timeline_of(folder).sent
+
+
+def test_a_timeline_beyond_the_limit_is_neither_kept_nor_read(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    timeline_of(folder)
+    digest = kept.digest_of(folder)
+    monkeypatch.setattr(kept, "_MOST_BYTES", 1000)
+    assert kept.read(folder, digest) is None
+    (folder / kept.NAME).unlink()
+    assert timeline_of(folder).sent
+    assert not (folder / kept.NAME).exists()
+
+
+def test_links_and_pipes_are_not_followed(folder: Path) -> None:
+    (folder / "air-st.pcapng").symlink_to("/dev/zero")
+    with pytest.raises(FadelabError, match=r"air-st\.pcapng: is no regular file"):
+        timeline_of(folder)
+    (folder / "air-st.pcapng").unlink()
+    os.mkfifo(folder / "iq-up.sigmf-meta")
+    with pytest.raises(FadelabError, match=r"iq-up\.sigmf-meta: is no regular file"):
+        timeline_of(folder)
+
+
+@pytest.mark.parametrize(
+    ("kind", "column", "value", "complaint"),
+    [
+        ("tcp", "srtt_ms", math.nan, "its records have numbers that are infinite, or none"),
+        ("link", "link", "sideways", "its records are of a link 'sideways', and there are up, down"),
+    ],
+)
+def test_records_that_no_export_can_have(kind: str, column: str, value: object, complaint: str, folder: Path) -> None:
+    table = pq.read_table(folder / f"{kind}.parquet")
+    new = pa.array([value] * len(table), table.schema.field(column).type)
+    pq.write_table(table.set_column(table.column_names.index(column), column, new), folder / f"{kind}.parquet")
+    with pytest.raises(FadelabError, match=complaint):
         timeline_of(folder)
 
 

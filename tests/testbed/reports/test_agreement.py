@@ -116,7 +116,7 @@ def test_means_of_records_are_of_the_first_flow(monkeypatch: pytest.MonkeyPatch)
     rows = [("a", 1024), ("b", 9999), ("a", None), ("a", 3072)]
     for found, mean in ((rows, 2.0), (rows[2:3], None), ([], None)):
         records = [{"flow": flow, "cwnd_bytes": cwnd} for flow, cwnd in found]
-        monkeypatch.setattr(agreement, "read_records", lambda folder, kind, records=records: records)
+        monkeypatch.setattr(agreement, "read_records", lambda folder, kind, needs, records=records: records)
         assert agreement.QUANTITIES["cwnd, mean (KiB)"](Path()) == mean
 
 

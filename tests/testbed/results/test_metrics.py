@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from testbed.results.metrics import check_metric, metric
+from testbed.results.metrics import SummaryError, check_metric, metric
 from testbed.simulation import simulate
 from tests.harness.model_runs import model
 from tests.harness.scenarios import FLOW, summary
@@ -55,6 +55,29 @@ def test_duration_of_a_transfer_that_was_cut_off_is_infinite(name: str, number: 
     flows = replace(FLOW, finished=False), FLOW, replace(FLOW, direction="down")
     result = json.loads(json.dumps(summary(flows=flows, finished=False).plain()))
     assert metric(result, name) == number
+
+
+@pytest.mark.parametrize(
+    ("name", "result"),
+    [
+        ("jain", {"flows": 5}),
+        ("jain", {"flows": [{"kind": "none of ours"}]}),
+        ("jain", {"flows": [{"kind": "bulk", "direction": "up", "goodput_bps": "much"}] * 2}),
+        ("jain", {"flows": [{"kind": "bulk", "direction": "up", "goodput_bps": 1e200}] * 2}),
+        ("flows.0.transfer_s.p95", {"flows": [{"transfer_s": ["x", 1]}]}),
+        ("flows.0.transfer_s.p95", {"flows": [{"transfer_s": 1}]}),
+        ("duration_s", {"duration_s": 1, "flows": {"a": 1}}),
+        ("duration_s", {"duration_s": 1, "flows": [1]}),
+    ],
+)
+def test_summary_of_a_stranger_is_refused_in_one_line(name: str, result: dict[str, Any]) -> None:
+    with pytest.raises(SummaryError, match=rf"^summary\.json: {name} is of another form$"):
+        metric(result, name)
+
+
+@pytest.mark.parametrize("result", [{"quality": []}, {"quality": [[1]]}, {"quality": 5}, {"quality": {"one_way": "x"}}])
+def test_figure_that_is_no_number_is_none(result: dict[str, Any]) -> None:
+    assert metric(result, "quality.one_way.p99_ms") is None
 
 
 def test_duration_of_a_run_is_that_of_its_main_direction() -> None:

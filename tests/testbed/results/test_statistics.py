@@ -64,6 +64,11 @@ def test_few_values_carry_no_interval() -> None:
     assert found(interval([1.0] * 6, "median")) == (1.0, 1.0)
 
 
+def test_values_whose_scatter_has_no_number_carry_no_interval_of_the_mean() -> None:
+    tiny = [number * 1e-200 for number in range(1, 26)]
+    assert describe(tiny).mean_interval == NoInterval("they scatter too little")
+
+
 def test_interval_of_a_median_is_interpolated_between_ranks() -> None:
     # between ranks 3 and 4 of 12 (96.1 and 85.4 %), and their counterparts, after Hettmansperger and Sheather (1986)
     share = (1 - 2 * 79 / 2**12 - 0.95) / (2 * 220 / 2**12)
