@@ -9,16 +9,18 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
-from typing import Annotated, Any, get_args
+from typing import Annotated, Any, Final, get_args
 
 from annotated_types import Ge, Gt, Le, Lt, MinLen
 
 from common.compiled import hints_of
 
-Positive = Annotated[float, Gt(0)]
+#: of a number that has no other limit: thirty thousand years, a terabit, and finite in the units of the cores
+LARGEST: Final = 1e12
+Positive = Annotated[float, Gt(0), Le(LARGEST)]
 #: a time in ms of a nanosecond or more, the least that the cores know
-Milliseconds = Annotated[float, Ge(1e-6)]
-NotNegative = Annotated[float, Ge(0)]
+Milliseconds = Annotated[float, Ge(1e-6), Le(LARGEST)]
+NotNegative = Annotated[float, Ge(0), Le(LARGEST)]
 Probability = Annotated[float, Ge(0), Le(1)]
 Bytes = Annotated[int, Gt(0)]
 Count = Annotated[int, Ge(1)]

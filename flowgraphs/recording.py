@@ -34,6 +34,7 @@ from sigmf.validate import validate
 
 from channel.replay import Outcome
 from channel.trace import TraceWriter
+from common.plain_json import object_of
 from flowgraphs.phy import Received, Samples, SequenceGaps
 
 _DATA, _META = ".sigmf-data", ".sigmf-meta"
@@ -44,7 +45,8 @@ _SAMPLE_BYTES = {"cf32_le": 8, "ci16_le": 4}
 #: UHD's full scale of sc16
 FULL_SCALE = 32_767
 _BLOCK = 1 << 16
-
+#: of a sample rate and a carrier
+_MOST_HZ = 1e12
 
 #: keys of ours, which SigMF's schema does not know, and what each must be
 _OURS: Final = (
@@ -157,6 +159,11 @@ class Recording:
             )
         if "core:sample_rate" not in known:
             raise RecordingError(f"{meta}: does not say its sample rate; add core:sample_rate")
+        carrier_hz = capture.get("core:frequency")
+        if not 1 <= known["core:sample_rate"] <= _MOST_HZ or not (carrier_hz is None or abs(carrier_hz) <= _MOST_HZ):
+            raise RecordingError(
+                f"{meta}: its sample rate does not lie between 1 and 1e12 sps, or its carrier is beyond"
+            )
         for key, kind, what in _OURS:
             if not isinstance(known.get(key, kind()), kind):
                 raise RecordingError(f"{meta}: {key} is no {what}")
@@ -170,7 +177,7 @@ class Recording:
             path=data,
             datatype=datatype,
             rate_sps=known["core:sample_rate"],
-            frequency_hz=capture.get("core:frequency"),
+            frequency_hz=carrier_hz,
             started=_started(meta, capture.get("core:datetime")),
             hardware=known.get("core:hw", ""),
             description=known.get("core:description", ""),
@@ -237,7 +244,7 @@ def _annotation(frame: Received) -> dict[str, Any]:
 
 def _read_metadata(data: Path, meta: Path) -> dict[str, Any]:
     try:
-        metadata: dict[str, Any] = json.loads(meta.read_text())
+        metadata = object_of(meta.read_text())
         with catch_warnings(action="ignore", category=DeprecationWarning):
             # others' extensions may be undeclared
             validate(metadata)
@@ -248,8 +255,6 @@ def _read_metadata(data: Path, meta: Path) -> dict[str, Any]:
         raise RecordingError(f"{data if data.exists() else _base(meta)}: {why}") from None
     except OSError as error:
         raise RecordingError(f"{meta}: {error.strerror}; check the path") from None
-    except RecursionError:
-        raise RecordingError(f"{meta}: no SigMF metadata (nested too deeply)") from None
     except (ValueError, ValidationError) as error:
         why = getattr(error, "message", str(error))
         raise RecordingError(f"{meta}: no SigMF metadata ({why})") from None

@@ -29,6 +29,7 @@ from common.sequence import MASK, precedes
 from common.sides import HOSTS, SIDES, Side
 from common.units import MS
 from hosts.engine.clock import OBSERVER
+from hosts.tcp.connection import Connection
 from hosts.tcp.profiles import USER_PROFILES
 from hosts.tcp.states import State
 from linklayer.filters import FILTERS
@@ -280,7 +281,8 @@ class _Lived(Simulation):
         schemes = {link.scheme for link in links}
         plugins = [each for link in links for each in link.packet_filters()]
         forgets = any(fault.kind == "restart" for fault in world.faults)
-        self._strict = not (plugins or forgets or len(schemes) > 1 or SCHEMES[scenario.link.scheme].split)
+        self._splits = any(SCHEMES[scheme].split for scheme in schemes)
+        self._strict = not (plugins or forgets or len(schemes) > 1 or self._splits)
         self._limit = scenario.link.ip_queue_bytes
 
     def live(self) -> None:
@@ -322,6 +324,17 @@ class _Lived(Simulation):
                 queued = sum(queue.nbytes for queue in station.queues)
                 wait_ns = max(wait_ns, (now - self.heard_at) * queued // crossed)
         return patience_ns + 8 * wait_ns
+
+    def _goes_on(self, connection: Connection) -> bool:
+        """Whether a connection has still something to get across.
+
+        Who has got everything and its FIN across may wait for ever for a peer that has given up (RFC 9293, FIN-WAIT-2),
+        or that a splitting station has lost with all that it had acknowledged.
+        """
+        if connection.state is not State.FIN_WAIT_2:
+            return True
+        back = connection.flow.reversed()
+        return not self._splits and any(host.has(back) for host in self._network.hosts.values())
 
     @property
     def _loses_most(self) -> bool:
@@ -383,9 +396,7 @@ class _Lived(Simulation):
             _in_future(connection.next_deadline, clock.now, f"{where}: its timer")
         now = clock.now - self._epoch
         silent_ns = now - self.heard_at
-        # who has got everything and its FIN across may wait for ever for a peer that has given up (RFC 9293)
-        waiting = any(each.state is not State.FIN_WAIT_2 for each in self._traffic.sending())
-        if waiting and silent_ns > self._patience_ns(now):
+        if any(map(self._goes_on, self._traffic.sending())) and silent_ns > self._patience_ns(now):
             raise RuleBrokenError(f"no transfer has got anything across for {silent_ns / 1e9:g} s")
         ill = now < self._world.heals_at_s * 1e9
         clock.at(clock.now + (_LOOK_NS if ill else _SELDOM_NS), self._look, None, OBSERVER)

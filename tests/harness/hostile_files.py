@@ -7,12 +7,14 @@ Rules that must hold
 - Nothing appears beside the folder of the file. What lies elsewhere is not looked at.
 """
 
+import hashlib
 import io
 import os
+import re
 import shutil
 import time
 import zipfile
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import dataclass
 from functools import partial
@@ -30,23 +32,11 @@ from testbed.cli.app import cli, status_of
 from testbed.paths import root
 from testbed.scenario.file import load
 from tests.harness.checked import RuleBrokenError
+from tests.harness.damages import damaged
 from tests.harness.scenarios import raw_scenario
 
 LONGEST_LINE = 1100
 LONGEST_S = 10.0
-#: what stands in place of a value, or beside one
-TOKENS = (
-    *(b"", b"0", b"-1", b"1", b"-0", b"2.5", b"1e400", b"-1e308", b"1e-320", b".nan", b"NaN", b".inf", b"-.inf"),
-    *(b"Infinity", b"9" * 400, b"9" * 5000, b"1" + b"0" * 30, b"65536", b"2147483648", b"9223372036854775808"),
-    *(b"0x" + b"f" * 6000, b"1" + b":59" * 3000, b"1" + b":59" * 200 + b".5", b"!!int ''", b"!!bool x", b"!!map [1]"),
-    *(b"0x10", b"0x_", b"0o17", b"1_000", b"1:30", b"2026-11-29", b"2026-13-29", b"2026-11-29T10:00:00Z"),
-    *(b"true", b"yes", b"null", b"~", b"[]", b"{}", b"[[]]", b"{a: 1}", b'""', b"''", b"''''", b'"', b"'"),
-    *(b"[" * 500, b"{" * 500, b"- " * 500, b"&a [*a]", b"&a {b: *a}", b"&a ", b"*a", b"<<: *a", b"|", b">"),
-    *(b"!!binary aGk=", b"!!python/name:os.system", b"!!set {a}", b"!!timestamp x", b"? [a]", b"? {a: b}"),
-    *(b"%YAML 9.9", b"---", b"...", b"#", b"\t", b"\r", b"\n", b"\0", b"\xff\xfe", b"\xed\xa0\x80", b"\xef\xbb\xbf"),
-    *("é\u2028²½💥".encode(), b"../../etc/passwd", b"/dev/zero", b"/", b".", b"a" * 3000, b",", b";", b":"),
-    *(b"name", b"kind", b"model", b"trace", b"path", b"seed", b"tier", b"emulated", b"vusrp", b"mahimahi"),
-)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -65,7 +55,7 @@ def attack(door: FileDoor, number: int, folder: Path) -> None:
     rng = Random(number)
     name, octets = rng.choice(sorted(door.valid.items()))
     path = folder / name
-    path.write_bytes(damaged(octets, rng, text=door.text))
+    path.write_bytes(damaged(name, octets, rng, text=door.text))
     before, begun_s = set(folder.parent.iterdir()), time.process_time()
     said = io.StringIO()
     try:
@@ -82,64 +72,6 @@ def attack(door: FileDoor, number: int, folder: Path) -> None:
         raise RuleBrokenError(f"has left {new} beside its folder")
     for entry in folder.iterdir():
         shutil.rmtree(entry) if entry.is_dir() else entry.unlink()
-
-
-def damaged(octets: bytes, rng: Random, *, text: bool) -> bytes:
-    """Return octets with one to six damages: mostly few, so that the file is read to the damaged place."""
-    for _ in range(min(1 + int(rng.expovariate(0.7)), 6)):
-        octets = (_damage_words if text and rng.random() < 0.8 else _damage_octets)(octets, rng)
-    return octets
-
-
-def _damage_words(octets: bytes, rng: Random) -> bytes:
-    # cut where a value may begin or end
-    words = _cut(octets)
-    at = rng.randrange(len(words) + 1)
-    match rng.randrange(6):
-        case 0:
-            words[at : at + 1] = [rng.choice(TOKENS)]
-        case 1:
-            words[at:at] = [rng.choice(TOKENS)]
-        case 2:
-            del words[at : at + rng.randint(1, 5)]
-        case 3:
-            words[at:at] = words[at : at + rng.randint(1, 30)] * rng.choice([1, 2, 50])
-        case 4:
-            words[at : at + 1] = [rng.choice(words)] if words else []
-        case _:
-            other = rng.randrange(len(words) + 1)
-            words[at:at] = words[other : other + rng.randint(1, 10)]
-    return b"".join(words)
-
-
-def _cut(octets: bytes) -> list[bytes]:
-    words: list[bytes] = []
-    word = bytearray()
-    for octet in octets:
-        inside = chr(octet).isalnum() or octet in b"_.-"
-        if word and inside != (chr(word[-1]).isalnum() or word[-1] in b"_.-"):
-            words.append(bytes(word))
-            word.clear()
-        word.append(octet)
-    return [*words, bytes(word)] if word else words
-
-
-def _damage_octets(octets: bytes, rng: Random) -> bytes:
-    at = rng.randrange(len(octets) + 1)
-    several = rng.choice([1, 2, 4, 8, rng.randint(1, 200)])
-    match rng.randrange(6):
-        case 0 if at < len(octets):
-            return octets[:at] + bytes([octets[at] ^ 1 << rng.randrange(8)]) + octets[at + 1 :]
-        case 1:
-            return octets[:at] + rng.choice([b"\0", b"\xff", b"\x7f", b"\x80"]) * several + octets[at + several :]
-        case 2:
-            return octets[:at] + octets[at + several :]
-        case 3:
-            return octets[:at] + octets[at : at + several] * 2 + octets[at + several :]
-        case 4:
-            return octets[:at]
-        case _:
-            return octets[:at] + rng.randbytes(several) + octets[at + several :]
 
 
 # -- doors -----------------------------------------------------------------------------------------------------
@@ -229,7 +161,16 @@ def _read_recording(data: bytes, path: Path) -> None:
 
 def _of_runs(scratch: Path) -> Iterator[FileDoor]:
     scenario = {**raw_scenario(), "tier": "model", "workloads": [{"kind": "bulk", "bytes": 20_000}]}
-    plan = {"name": "tiny", "scenario": scenario, "sweep": {"grid": {"link.scheme": ["none", "slacp"]}}}
+    schemes = {"points": {"link.scheme": "slacp"}, "to": {"link.scheme": "none"}, "within": 0.5}
+    claim = {"claim": "SLACP is faster", "metric": "goodput_bps", "greater": schemes["points"], "than": schemes["to"]}
+    plan = {
+        "name": "tiny",
+        "scenario": scenario,
+        "sweep": {"grid": {"link.scheme": ["none", "slacp"]}},
+        "agreement": [schemes],
+        "hypotheses": [claim],
+        "reference": [{"source": "nobody", "metric": "goodput_bps", "value": 1e6}],
+    }
     path = scratch / "tiny.yaml"
     path.write_text(yaml.safe_dump({**plan, "seeds": {"count": 2}}))
     with redirect_stdout(io.StringIO()), redirect_stderr(io.StringIO()):
@@ -240,14 +181,38 @@ def _of_runs(scratch: Path) -> Iterator[FileDoor]:
     members = _unzipped(bundle)
     yield FileDoor("bundle", {"tiny.zip": bundle.read_bytes()}, partial(_read, *_VERIFY, "FILE"), text=False)
     yield FileDoor("file of a bundle", members, partial(_read_member, members))
+    matching = partial(_read_member, members, matching=True)
+    yield FileDoor("file of a bundle with matching checksums", members, matching)
+    campaign = {str(each.relative_to(path.parent)): each.read_bytes() for each in _files(scratch / "tiny")}
+    # what a scenario asks for may take days
+    read = {name.replace("/", "|"): octets for name, octets in campaign.items() if not name.endswith("plan.json")}
+    lines = "report FOLDER/tiny", "report agreement FOLDER/tiny", "report verify FOLDER/tiny --sample 1 --workers 1"
+    for line in lines:
+        yield FileDoor(
+            f"file of a campaign, {line.partition(' FOLDER')[0]}", read, partial(_read_campaign, campaign, line)
+        )
+    fixed = scratch / "tiny" / "plan.json"
+    yield FileDoor("plan of a campaign", {fixed.name: fixed.read_bytes()}, partial(_read_plan, path.read_bytes()))
     [run] = (scratch / "runs").iterdir()
-    whole = {str(each.relative_to(run)): each.read_bytes() for each in run.rglob("*") if each.is_file()}
+    whole = {str(each.relative_to(run)): each.read_bytes() for each in _files(run)}
     flat = {name: octets for name, octets in whole.items() if "/" not in name}
-    for words in (("runs", "show", "FOLDER/run"), ("runs", "list", "--out", "FOLDER"), ("explain", "FOLDER/run")):
-        yield FileDoor(f"file of a run, {words[0]} {words[1]}", flat, partial(_read_run, whole, words))
+    commands = (
+        "runs show FOLDER/run",
+        "runs list --out FOLDER",
+        "runs compare FOLDER/run FOLDER/run",
+        "runs export --html FOLDER/page.html FOLDER/run",
+        "explain FOLDER/run",
+        "export --format perfetto -o FOLDER/made.json FOLDER/run",
+        "export --format qlog -o FOLDER/made.sqlog FOLDER/run",
+    )
+    for line in commands:
+        # some simulate it again, and a scenario may ask for days
+        read = flat if line.startswith("runs") else {name: flat[name] for name in flat if name != "scenario.yaml"}
+        named = re.sub(r" (-o|--\w+)? ?FOLDER.*", "", line)
+        yield FileDoor(f"file of a run, {named}", read, partial(_read_run, whole, line.split(" ")))
 
 
-_VERIFY = ("report", "verify", "--sample", "0")
+_VERIFY = ("report", "verify", "--sample", "0", "--workers", "1")
 
 
 def _run_yaml(scratch: Path, scenario: Mapping[str, object]) -> Path:
@@ -261,15 +226,50 @@ def _unzipped(bundle: Path) -> dict[str, bytes]:
         return {name.replace("/", "|"): archive.read(name) for name in archive.namelist() if not name.endswith("/")}
 
 
-def _read_member(members: Mapping[str, bytes], path: Path) -> None:
+def _read_member(members: Mapping[str, bytes], path: Path, *, matching: bool = False) -> None:
+    """Check a bundle that has a damaged member; `matching`: whether what states its checksum states the new one."""
+    found = {**members, path.name: path.read_bytes()}
+    if matching:
+        _match(found, members[path.name], found[path.name])
     bundle = path.parent / "tiny.zip"
     with zipfile.ZipFile(bundle, "w") as archive:
-        for name, octets in members.items():
-            archive.writestr(name.replace("|", "/"), path.read_bytes() if name == path.name else octets)
+        for name, octets in found.items():
+            archive.writestr(name.replace("|", "/"), octets)
     command(*_VERIFY, "FILE", path=bundle)
 
 
-def _read_run(whole: Mapping[str, bytes], words: tuple[str, ...], path: Path) -> None:
+def _match(members: dict[str, bytes], before: bytes, after: bytes) -> None:
+    """Replace the checksum of a member in all others, and theirs in others then."""
+    old, new = (hashlib.sha256(octets).hexdigest().encode() for octets in (before, after))
+    for name, octets in list(members.items()):
+        if old != new and old in octets:
+            members[name] = octets.replace(old, new)
+            _match(members, octets, members[name])
+
+
+def _files(folder: Path) -> list[Path]:
+    return [each for each in sorted(folder.rglob("*")) if each.is_file()]
+
+
+def _read_campaign(files: Mapping[str, bytes], line: str, path: Path) -> None:
+    """Read a campaign's folder in which a file is damaged, and its checksums state so."""
+    damaged_one = path.name.replace("|", "/")
+    found = {**files, damaged_one: path.read_bytes()}
+    _match(found, files[damaged_one], found[damaged_one])
+    for name, octets in found.items():
+        (path.parent / name).parent.mkdir(parents=True, exist_ok=True)
+        (path.parent / name).write_bytes(octets)
+    command(*line.split(" "), path=path)
+
+
+def _read_plan(source: bytes, path: Path) -> None:
+    digest = hashlib.sha256(path.read_bytes()).hexdigest()
+    path.with_name("plan.sha256").write_text(f"{digest}  plan.json\n")
+    path.with_name("campaign.yaml").write_bytes(source)
+    command("campaign", "FILE", "--plan", path=path)
+
+
+def _read_run(whole: Mapping[str, bytes], words: Sequence[str], path: Path) -> None:
     run = path.parent / "run"
     for name, octets in whole.items():
         (run / name).parent.mkdir(parents=True, exist_ok=True)

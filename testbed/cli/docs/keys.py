@@ -19,7 +19,7 @@ from pydantic.fields import FieldInfo
 from pydantic_core import PydanticUndefined
 
 from common.compiled import hints_of
-from common.options import InOrder, Matches, OneOf
+from common.options import LARGEST, InOrder, Matches, OneOf
 from testbed.paths import root
 
 _BASES = {bool: "true or false", int: "whole number", float: "number", str: "text", Path: "path", dict: "mapping"}
@@ -105,6 +105,8 @@ def _limit(limit: Any) -> str:
             return f"{least} or more"
         case Lt(lt=end):
             return f"below {end}"
+        case Le(le=most) if most == LARGEST:
+            return ""
         case Le(le=most):
             return f"{most} or less"
         case MinLen(min_length=least):
