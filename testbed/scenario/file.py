@@ -59,7 +59,8 @@ def read_mapping(path: Path, kind: str) -> dict[str, Any]:
     except UnicodeDecodeError:
         raise ScenarioError(f"{path}: cannot be read: a {kind} is YAML text") from None
     except yaml.YAMLError as error:
-        raise ScenarioError(f"{path}: not valid YAML: {' '.join(str(error).split())}") from None
+        why = " ".join(str(error).split()).replace('in "<unicode string>",', "at")
+        raise ScenarioError(f"{path}: not valid YAML: {why}") from None
     if not isinstance(raw, dict):
         found = "is empty" if raw is None else f"holds one {type(raw).__name__}"
         raise ScenarioError(f"{path}: {found}: a {kind} is a mapping of keys to values")
