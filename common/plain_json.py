@@ -6,21 +6,23 @@ from typing import Any, Final
 
 #: more than any number of ours has, and few enough to be a float and to be printed
 MOST_BITS: Final = 1000
-#: more than any file of ours has; of small values a gigabyte
+#: for files of one run; of small values a gigabyte of memory
 MOST_CHARACTERS: Final = 1 << 27
+#: for files that have an entry for each frame, or each run of a campaign
+LONGEST: Final = 1 << 31
 #: more than any file of ours has, and few enough for what calls itself once for each level
 MOST_DEPTH: Final = 60
 _SURROGATE: Final = re.compile(r"\\u[dD][89a-fA-F]")
 
 
-def parse(text: str) -> Any:
+def parse(text: str, most: int = MOST_CHARACTERS) -> Any:
     """Return what JSON text says.
 
-    Raises ValueError for other text, longer text, larger numbers and deeper values, and for half of a surrogate pair,
-    which is no text that can be written.
+    Raises ValueError for other text, one of more than `most` characters, larger numbers and deeper values, and for half
+    of a surrogate pair, which is no text that can be written.
     """
-    if len(text) > MOST_CHARACTERS:
-        raise ValueError(f"it has more than {MOST_CHARACTERS:,} characters")
+    if len(text) > most:
+        raise ValueError(f"it has more than {most:,} characters")
     try:
         found = json.loads(text, parse_int=_whole)
     except RecursionError:
@@ -31,9 +33,9 @@ def parse(text: str) -> Any:
     return found
 
 
-def object_of(text: str) -> dict[str, Any]:
+def object_of(text: str, most: int = MOST_CHARACTERS) -> dict[str, Any]:
     """Return the object that JSON text holds. Raises ValueError for other values, and as `parse` does."""
-    found = parse(text)
+    found = parse(text, most)
     if not isinstance(found, dict):
         raise ValueError("it holds no object")
     return found

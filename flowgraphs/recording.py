@@ -34,7 +34,7 @@ from sigmf.validate import validate
 
 from channel.replay import Outcome
 from channel.trace import TraceWriter
-from common.plain_json import object_of
+from common.plain_json import LONGEST, object_of
 from flowgraphs.phy import Received, Samples, SequenceGaps
 
 _DATA, _META = ".sigmf-data", ".sigmf-meta"
@@ -244,7 +244,7 @@ def _annotation(frame: Received) -> dict[str, Any]:
 
 def _read_metadata(data: Path, meta: Path) -> dict[str, Any]:
     try:
-        metadata = object_of(meta.read_text())
+        metadata = object_of(meta.read_text(), LONGEST)
         with catch_warnings(action="ignore", category=DeprecationWarning):
             # others' extensions may be undeclared
             validate(metadata)

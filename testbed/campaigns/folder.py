@@ -33,7 +33,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from common.closing import Closing
-from common.plain_json import object_of
+from common.plain_json import LONGEST, object_of
 from testbed.campaigns.file import CampaignError, load_campaign
 from testbed.campaigns.journal import Journal, read_journal
 from testbed.campaigns.plan import FILES, CampaignPlan, Run, make_plan, plan_from
@@ -174,7 +174,7 @@ def open_plan(path: Path) -> CampaignPlan:
     try:
         text = (path / PLAN).read_text()
         stated = (path / PLAN_HASH).read_text().split()[0]
-        plan = plan_from(object_of(text), str(path / PLAN))
+        plan = plan_from(object_of(text, LONGEST), str(path / PLAN))
     except (OSError, ValueError, IndexError):
         raise CampaignError(f"{path}: is no campaign's folder: it has no {PLAN} that can be read") from None
     if plan.text != text or plan.sha256 != stated:

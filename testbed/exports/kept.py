@@ -68,15 +68,14 @@ def _secret() -> bytes:
     path, made = root() / ".build" / "timelines.key", secrets.token_bytes(32)
     with suppress(OSError):
         path.parent.mkdir(exist_ok=True)
-        with (
-            suppress(FileExistsError),
-            os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as key,
-        ):
-            key.write(made)
+        if not path.exists() or path.stat().st_size != len(made):
+            beside = path.with_name(f"{path.name}.{os.getpid()}")
+            with os.fdopen(os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as key:
+                key.write(made)
             if os.geteuid() == 0:
-                os.chown(path, root().stat().st_uid, root().stat().st_gid)
-        # half written it would be anybody's
-        made = found if len(found := path.read_bytes()) == len(made) else made
+                os.chown(beside, root().stat().st_uid, root().stat().st_gid)
+            beside.replace(path)
+        return path.read_bytes()
     return made
 
 

@@ -16,6 +16,7 @@ from testbed.reports.figures import figures
 from testbed.reports.footnotes import counted, marked, notes
 from testbed.reports.numbers import SIGNIFICANT, Campaigned, Tested, difference, family, judge
 from testbed.reports.words import interval_words, mean_words, number, probability
+from testbed.results.show import AS_GIVEN, pyplot
 from testbed.results.statistics import METHODS, Interval, NoInterval, Paired, Sample, least_n
 from testbed.results.whole_files import write_whole
 
@@ -24,12 +25,16 @@ FIGURES = "figures"
 
 def write_report(campaign: Campaigned, folder: Path) -> list[Path]:
     """Write report.html, report.md and figures/ into a folder; return the two reports. Raises CampaignError."""
-    return _write([*_report(campaign), *_origin(campaign)], folder)
+    with pyplot().rc_context(AS_GIVEN):
+        blocks = [*_report(campaign), *_origin(campaign)]
+    return _write(blocks, folder)
 
 
 def write_comparison(ours: Campaigned, theirs: Campaigned, folder: Path) -> list[Path]:
     """Write the comparison of two campaigns into a folder, as `write_report` does."""
-    return _write(list(_comparison(ours, theirs)), folder)
+    with pyplot().rc_context(AS_GIVEN):
+        blocks = list(_comparison(ours, theirs))
+    return _write(blocks, folder)
 
 
 def _write(blocks: Sequence[Block], folder: Path) -> list[Path]:

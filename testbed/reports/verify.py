@@ -18,7 +18,7 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from common.plain_json import object_of
+from common.plain_json import LONGEST, object_of
 from testbed.campaigns.executing import Parcel, Task, execute_afar, task_of, tells_scenario
 from testbed.campaigns.file import CampaignError
 from testbed.campaigns.folder import PLAN, PLAN_HASH, RESULTS, RUNS, SOURCE, open_plan, results_of
@@ -229,7 +229,7 @@ def _check_results(campaign: Campaigned) -> Iterator[str]:
     folder = campaign.path
     rows = [each for runs in campaign.runs.values() for each in runs]
     try:
-        stated = {run["run"]: run for run in object_of((folder / RESULTS).read_text())["runs"]}
+        stated = {run["run"]: run for run in object_of((folder / RESULTS).read_text(), LONGEST)["runs"]}
         for run, row in rows:
             if run.name not in stated:
                 yield f"{RESULTS}: {run.name} is missing"

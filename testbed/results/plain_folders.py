@@ -15,4 +15,4 @@ def require_plain(folder: Path) -> None:
             # it went meanwhile, or whoever reads it says why not
             continue
         if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):
-            raise FadelabError(f"{each}: is no regular file; copy the file itself there, or remove this")
+            raise FadelabError(f"{each}: is no regular file; copy what it leads to there, or remove it")

@@ -334,13 +334,15 @@ def comparison(bare_bps: float, slacp_bps: float) -> str:
 # -- plots ---------------------------------------------------------------------------------------------------
 
 
+#: settings for labels that users and strangers give: a dollar sign is one
+AS_GIVEN = {"text.parse_math": False}
+
+
 def pyplot() -> Any:
     """matplotlib's pyplot, drawing into files."""
     import matplotlib as mpl
 
     mpl.use("Agg")
-    # labels are names that users and strangers give
-    mpl.rcParams["text.parse_math"] = False
     # Debian's own matplotlib, which GNU Radio brings along, hides the 3D axes of ours
     with catch_warnings():
         filterwarnings("ignore", "Unable to import Axes3D")
@@ -353,6 +355,11 @@ def plot(folders: Sequence[tuple[str, Path]], target: Path, title: str, link: st
 
     Losses, SNR and PER are those of one direction of the link.
     """
+    with pyplot().rc_context(AS_GIVEN):
+        _plot(folders, target, title, link)
+
+
+def _plot(folders: Sequence[tuple[str, Path]], target: Path, title: str, link: str) -> None:
     plt = pyplot()
     radios = any(read_records(folder, "phy") for _, folder in folders)
     names = [

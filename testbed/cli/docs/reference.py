@@ -27,7 +27,8 @@ _INTRODUCTION = """# Scenario reference
 
 This page is made from the program's own declarations, so it has every key, range and default of this version. A key is
 changed on the command line by `--set`, as in `--set channel.rate_bps=1e6`. Default `null` means that the key is unset,
-and the row says what then holds; `--set KEY=null` unsets a key again. A number without another limit is 1e12 at most.
+and the row says what then holds; `--set KEY=null` unsets a key again. Numbers that need only be above 0, or
+not below, are 1e12 at most.
 [scenarios.md](scenarios.md) explains them;
 [hosts.md](hosts.md) and [tcp.md](tcp.md) have the profiles of TCP.
 """

@@ -252,3 +252,13 @@ def test_guesses_of_several_runs_are_added_up() -> None:
 def test_unknown_truth_is_reported() -> None:
     assert show.guesses([summary(), summary()]) is None
     assert show.guesses([summary(confusion=None)]) == show.TRUTH_UNKNOWN
+
+
+def test_a_dollar_sign_in_a_label_is_one(tmp_path: Path) -> None:
+    show.plot([(r"$\x$", tmp_path)], tmp_path / "plot.png", r"costs $\x$")
+    assert (tmp_path / "plot.png").stat().st_size > 10_000
+    # axes of logarithms have powers, in figures of papers too
+    figure, axis = show.pyplot().subplots()
+    axis.set(xscale="log", xlim=(1e-3, 1))
+    assert axis.get_xticklabels()[0].get_parse_math()
+    show.pyplot().close(figure)
