@@ -165,7 +165,11 @@ class AgentProcess:
             assert found or not over, f"agent ended without {kind.__name__}: {self.messages[-3:]}"
             return found
 
-        return wait_for(come, lambda: f"no {kind.__name__}: {self.messages[-3:]}")[0]
+        return wait_for(come, lambda: f"no {kind.__name__}: {self.messages[-3:]}, {self.ended()}")[0]
+
+    def ended(self) -> str:
+        """The ends that have reported."""
+        return f"ended: {', '.join(f'{each.flow} {each.index}' for each in self.all(EndReport))}"
 
     def all(self, kind: type[M]) -> list[M]:
         """The messages of a kind so far."""
@@ -231,8 +235,13 @@ def run(net: Network, pair: Pair, work: Sequence[Workload], **more: Any) -> tupl
     """Run workloads to their end; the agents (ended) and all reports."""
     with agents(*configs(net, pair, work, **more)) as started:
         go(started)
-        for agent in started:
-            agent.wait_for(Done)
+        try:
+            for agent in started:
+                agent.wait_for(Done)
+        except AssertionError as error:
+            # which end a stalled transfer waits for
+            error.add_note("; ".join(f"agent {index} {agent.ended()}" for index, agent in enumerate(started)))
+            raise
     assert [agent.process.returncode for agent in started] == [0, 0]
     return started, [report for agent in started for report in agent.all(EndReport)]
 
