@@ -168,8 +168,9 @@ class AgentProcess:
         return wait_for(come, lambda: f"no {kind.__name__}: {self.messages[-3:]}, {self.ended()}")[0]
 
     def ended(self) -> str:
-        """The ends that have reported."""
-        return f"ended: {', '.join(f'{each.flow} {each.index}' for each in self.all(EndReport))}"
+        """The ends that have reported, whether the process lives, and the last message."""
+        ends = ", ".join(f"{each.flow} {each.index}" for each in self.all(EndReport))
+        return f"ended: {ends}; status {self.process.poll()}, last: {self.messages[-1:]}"
 
     def all(self, kind: type[M]) -> list[M]:
         """The messages of a kind so far."""
