@@ -10,6 +10,9 @@ Rules kept
 - Our TCP has the host's own address: the peer, captures and scenarios do not notice a difference to the kernel's.
 - A routing rule before the one for local addresses sends all TCP from the peer to the TUN. The kernel's TCP never gets
   such a segment, so it cannot answer with a RST; the kernel gets all other packets.
+- `tcp_early_demux` is off, so that no packet reaches a socket before it is routed. A kernel socket with the same
+  addresses and ports, which may be of a closed connection in TIME-WAIT, would get the segment, or the kernel would drop
+  it on the way to the TUN (`ip_forward` forwards no packet that has a socket).
 - Packets are unchanged except for the TTL, which forwarding decreases by one.
 - The kernel's ring of packets for us (`txqueuelen`) holds many windows; `lost` counts packets that it still loses.
 - Settings are changed in this namespace only, and `close` restores them. The rules of a killed process have no effect,
@@ -40,8 +43,8 @@ TUN_NAME = "tcp0"
 #: of the kernel's ring (`txqueuelen`)
 _RING_PACKETS = 10_000
 
-_CONF_DIR = Path("/proc/sys/net/ipv4/conf")
-_EARLY_DEMUX = Path("/proc/sys/net/ipv4/tcp_early_demux")
+_SETTINGS = Path("/proc/sys/net/ipv4")
+_EARLY_DEMUX = "tcp_early_demux"
 # linux/rtnetlink.h
 _LOCAL_TABLE = 255
 _LOCAL_ROUTE = 2
@@ -158,37 +161,48 @@ class Tun(Closing):
 
     def _let_pass(self, way_out: str) -> None:
         """Allow packets from the TUN to the peer and back, although they have an address of this host."""
-        self._set(self.name, "accept_local", "1")
-        self._set(self.name, "forwarding", "1")
-        self._set(way_out, "forwarding", "1")
+        self._set_own("accept_local", "1", of_container="conf/default/accept_local")
+        self._set_own("forwarding", "1", of_container="ip_forward")
+        self._set(f"conf/{way_out}/forwarding", "1", of_container="ip_forward")
         # a strict reverse-path check would expect our own address on the loopback; the larger of both values holds
-        if max((_CONF_DIR / scope / "rp_filter").read_text().strip() for scope in ("all", self.name)) == "1":
-            self._set(self.name, "rp_filter", "2")
+        if max((_SETTINGS / "conf" / scope / "rp_filter").read_text().strip() for scope in ("all", self.name)) == "1":
+            self._set_own("rp_filter", "2", of_container="conf/default/rp_filter")
+        self._set(_EARLY_DEMUX, "0", of_container=_EARLY_DEMUX)
 
-    def _set(self, interface: str, name: str, value: str) -> None:
-        path = _CONF_DIR / interface / name
+    def _set_own(self, name: str, value: str, of_container: str) -> None:
+        """Make a setting of the TUN itself, which ends with it."""
+        self._change(f"conf/{self.name}/{name}", value, of_container)
+
+    def _set(self, setting: str, value: str, of_container: str) -> None:
+        """Make a setting of the namespace until `close`."""
+        before = self._change(setting, value, of_container)
+        if before is not None:
+            self._before[_SETTINGS / setting] = before
+
+    def _change(self, setting: str, value: str, of_container: str) -> str | None:
+        """Write a setting; return its value before, or None when it has this value already.
+
+        `of_container` is the setting that a container must have from its start where it cannot write this one.
+        """
+        path = _SETTINGS / setting
         before = path.read_text()
         if before.strip() == value:
-            return
+            return None
         try:
             path.write_text(f"{value}\n")
         except OSError as error:
-            scope = "default" if interface == self.name else "all"
-            remedy = f"give net.ipv4.conf.{scope}.{name}={value} to the container as a sysctl"
+            remedy = f"give {_sysctl(of_container)}={value} to the container as a sysctl"
             if error.errno != errno.EROFS:
                 remedy = "run with sudo or as root"
-            what = f"net.ipv4.conf.{interface}.{name}"
-            raise HostError(f"cannot set {what} to {value}: {error.strerror}; {remedy}") from None
-        if interface != self.name:
-            self._before[path] = before
+            raise HostError(f"cannot set {_sysctl(setting)} to {value}: {error.strerror}; {remedy}") from None
+        return before
 
 
 class TransitTun(Tun):
     """The open TUN of the current namespace, a router's, which gets all TCP that arrives on `interface`.
 
-    `tcp_early_demux` is off, so that no packet reaches a socket before it is routed: otherwise a kernel socket towards
-    the other host, with the same addresses and ports, would get the segments of our TCP. Raises HostError when rights
-    or the interface are missing.
+    The kernel's sockets towards the other host have the addresses and ports of the segments that come here. Raises
+    HostError when rights or the interface are missing.
     """
 
     def __init__(self, interface: str) -> None:
@@ -202,12 +216,15 @@ class TransitTun(Tun):
         self._configure(ip, mtu)
         self._restore_rules(ip)
         ip.rule("add", priority=_RULE, table=_TABLE, iifname=self._source, ip_proto=socket.IPPROTO_TCP)
-        self._before[_EARLY_DEMUX] = _EARLY_DEMUX.read_text()
-        _EARLY_DEMUX.write_text("0\n")
+        self._set(_EARLY_DEMUX, "0", of_container=_EARLY_DEMUX)
         return None, mtu
 
     def _restore_rules(self, ip: "IPRoute") -> None:
         _remove_rules(ip, _RULE)
+
+
+def _sysctl(setting: str) -> str:
+    return f"net.ipv4.{setting.replace('/', '.')}"
 
 
 def _count_rules(ip: "IPRoute", priority: int) -> int:

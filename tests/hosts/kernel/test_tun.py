@@ -2,6 +2,7 @@
 
 import os
 import socket
+import struct
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from ipaddress import IPv4Address
@@ -41,12 +42,16 @@ def next_packet(tun: Tun) -> bytes:
 
 
 def routing(net: Network) -> str:
-    """Rules, routes, interfaces and what forwards at h1."""
+    """Rules, routes, interfaces and settings of IPv4 at h1."""
     shown = [inside(net, "h1", "ip", *what.split()) for what in ("rule", "route show table all", "-br link")]
-    conf = Path("/proc/sys/net/ipv4/conf")
+    ipv4 = Path("/proc/sys/net/ipv4")
     values = run_in(
         net.namespaces["h1"],
-        lambda: {str(path): path.read_text() for path in conf.glob("*/*") if path.parent.name != TUN_NAME},
+        lambda: {
+            str(path): path.read_text()
+            for path in (*ipv4.glob("conf/*/*"), ipv4 / "tcp_early_demux")
+            if path.parent.name != TUN_NAME
+        },
     )
     return "".join(shown) + str(values)
 
@@ -83,6 +88,32 @@ def test_the_peers_tcp_comes_to_us_and_the_kernel_says_nothing(net: Network) -> 
             name: before[name] for name in ("InSegs", "OutSegs", "OutRsts")
         }
         assert not any(packet[9] == 6 and parse(packet).flags & RST for way, packet in bridge.passed if way == "up")
+
+
+@pytest.mark.parametrize("left", ["open", "in TIME-WAIT"])
+def test_a_port_that_the_kernel_has_used_is_as_good_as_any(net: Network, left: str) -> None:
+    # for a minute after a connection, or as long as it lasts, the kernel has a socket with these addresses and ports
+    with (
+        Bridge(net),
+        run_in(net.namespaces["h2"], lambda: socket.create_server((net.address("h2"), 5007))) as server,
+        socket_at(net, "h1") as kernels,
+    ):
+        kernels.connect((net.address("h2"), 5007))
+        accepted, (address, port) = server.accept()
+        for each in (kernels, accepted):
+            # ends with a RST, so that no FIN is sent again in a later test
+            each.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        flow = Flow(int(IPv4Address(address)), port, int(IPv4Address(net.address("h2"))), 5007)
+        if left == "in TIME-WAIT":
+            kernels.shutdown(socket.SHUT_WR)
+            assert accepted.recv(1) == b""
+            accepted.shutdown(socket.SHUT_WR)
+            assert kernels.recv(1) == b""
+            wait_for(lambda: "TIME-WAIT" in inside(net, "h1", "ss", "-tan", "sport", f"= :{port}"))
+        with accepted, tun_at_h1(net) as tun:
+            tun.write(emit(Segment(flow, 1, 0, SYN, 1000)))
+            answer = parse(next_packet(tun))
+            assert (answer.flow, answer.flags & ACK) == (flow.reversed(), ACK)
 
 
 def test_what_is_not_the_peers_tcp_stays_with_the_kernel(net: Network) -> None:
@@ -157,8 +188,9 @@ def test_what_a_killed_process_leaves_does_nothing_and_is_taken_over(net: Networ
         run_in(net.namespaces["h2"], lambda: socket.create_connection((net.address("h1"), 5006), PATIENCE_S))
     with Bridge(net), tun_at_h1(net) as tun, connecting(net, 5006):
         assert parse(next_packet(tun)).flags & SYN
-    # what remains of the killed one is a host that forwards
-    assert routing(net).replace("forwarding': '1", "forwarding': '0") == before
+    # what remains of the killed one is a host that forwards, and that looks for sockets after the route
+    now = routing(net).replace("forwarding': '1", "forwarding': '0")
+    assert now.replace("tcp_early_demux': '0", "tcp_early_demux': '1") == before
 
 
 def test_what_the_ring_could_not_hold_is_counted(net: Network, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -206,10 +206,17 @@ def test_a_host_that_cannot_have_its_tcp_is_one_line() -> None:
             r"give it to the container as a sysctl",
             said,
         )
-        assert refused_in(network, "h1", *container, tcp="user:sack") == (
-            "fadelab: host h1: cannot set net.ipv4.conf.tcp0.accept_local to 1: Read-only file system; "
-            "give net.ipv4.conf.default.accept_local=1 to the container as a sysctl"
-        )
+        for setting, value, given in (
+            ("conf.tcp0.accept_local", 1, "conf.default.accept_local"),
+            ("conf.tcp0.forwarding", 1, "ip_forward"),
+            ("tcp_early_demux", 0, "tcp_early_demux"),
+        ):
+            assert refused_in(network, "h1", *container, tcp="user:sack") == (
+                f"fadelab: host h1: cannot set net.ipv4.{setting} to {value}: Read-only file system; "
+                f"give net.ipv4.{given}={value} to the container as a sysctl"
+            )
+            path = Path("/proc/sys/net/ipv4", *given.split("."))
+            run_in(network.namespaces["h1"], partial(path.write_text, f"{value}\n"))
 
 
 def test_a_meter_says_what_passed_since_it_spoke_last(capfd: Capture, monkeypatch: pytest.MonkeyPatch) -> None:
