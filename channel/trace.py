@@ -4,11 +4,12 @@ Read first: `docs/channel.md`, section "Channel traces" (the schema), and `chann
 a trace).
 
 Rules: a file names its format and version, and a reader refuses unknown ones. Every fault of a file is a TraceError
-that names the file. A writer streams: it never holds more than one row group.
+that names the file. A writer streams: it never holds more than one row group, and another one that is being written.
 
 Left out: a receiver's other figures, which are telemetry.
 """
 
+from concurrent.futures import Executor, Future
 from pathlib import Path
 from typing import Any, Final
 
@@ -38,8 +39,8 @@ SCHEMA: Final = pa.schema(
 _MOST_ROWS: Final = 100_000_000
 _OUTCOMES: Final = {outcome.value: outcome for outcome in Outcome}
 _FORM: Final[dict[str, Any]] = {"compression": "zstd", "write_page_checksum": True}
-#: rows that become columns together, and those of a group: a tenth of a millisecond of work and a millisecond, for a
-#: station writes its trace while its frames are due. Until a file's end, Parquet keeps 4 kB of each of its groups
+#: rows that become columns together, a tenth of a millisecond of work, for a station writes its trace while its frames
+#: are due; and those of a group, some milliseconds. Until a file's end, Parquet keeps 4 kB of each of its groups
 _ROWS_PER_CHUNK: Final = 512
 _ROWS_PER_GROUP: Final = 4096
 
@@ -48,11 +49,24 @@ class TraceWriter(Closing):
     """Writes a trace row by row; a context manager.
 
     A file is readable once closed; leaving the context closes it, also by an exception, so all rows are kept.
-    `link` names the link and its direction, `producer` the program that wrote the file.
+    `link` names the link and its direction, `producer` the program that wrote the file. Groups are written in a thread
+    of `aside`, if there is one: the file lies on a disk, which takes its time. An error of the disk is raised with the
+    next group, or when the writer is closed.
     """
 
-    def __init__(self, path: Path, *, link: str, producer: str, rows_per_group: int = _ROWS_PER_GROUP) -> None:
+    def __init__(
+        self,
+        path: Path,
+        *,
+        link: str,
+        producer: str,
+        rows_per_group: int = _ROWS_PER_GROUP,
+        aside: Executor | None = None,
+    ) -> None:
         self.rows = 0
+        self._aside = aside
+        #: the group that is being written aside
+        self._writing: Future[None] | None = None
         self._rows_per_group = rows_per_group
         #: a row is added in one step, so that Ctrl-C cannot interrupt it
         self._buffered: list[tuple[Any, ...]] = []
@@ -62,10 +76,8 @@ class TraceWriter(Closing):
         metadata = {"format": FORMAT, "version": str(VERSION), "link": link, "producer": producer}
         self._schema = SCHEMA.with_metadata(metadata)
         self._writer = pq.ParquetWriter(path, self._schema, **_FORM)
-        # the modules and memory of pyarrow's first group would delay due frames by a tenth of a second
-        made_up = [(at, at, at / 3, at / 7, Outcome.OK.value) for at in range(_ROWS_PER_CHUNK)]
-        group = pa.concat_tables([_table(made_up, self._schema)] * (_ROWS_PER_GROUP // _ROWS_PER_CHUNK))
-        pq.write_table(group, pa.BufferOutputStream(), **_FORM)
+        # pyarrow's modules for the first rows would delay due frames by a tenth of a second
+        _table([(at, at, at / 3, at / 7, Outcome.OK.value) for at in range(_ROWS_PER_CHUNK)], self._schema)
 
     def write(
         self,
@@ -90,14 +102,27 @@ class TraceWriter(Closing):
         """Write the buffered rows and the file's footer; a second call does nothing."""
         if self._writer.is_open:
             self.flush()
+            self._settle()
             self._writer.close()
 
     def flush(self) -> None:
         """Write the buffered rows."""
         self._take()
-        if self._chunks:
-            self._writer.write_table(pa.concat_tables(self._chunks))
-            self._chunks.clear()
+        if not self._chunks:
+            return
+        group = pa.concat_tables(self._chunks)
+        self._settle()
+        if self._aside is None:
+            self._writer.write_table(group)
+        else:
+            self._writing = self._aside.submit(self._writer.write_table, group)
+        self._chunks.clear()
+
+    def _settle(self) -> None:
+        """Wait for the group that is being written aside; raise its error."""
+        if self._writing is not None:
+            writing, self._writing = self._writing, None
+            writing.result()
 
     def _take(self) -> None:
         if self._buffered:

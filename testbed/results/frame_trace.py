@@ -1,5 +1,6 @@
 """The channel trace of a run. Its times count from the run's epoch, which is known only after the first frames."""
 
+from concurrent.futures import Executor
 from pathlib import Path
 
 from typing_extensions import override
@@ -17,13 +18,16 @@ def outcome_of(verdict: Verdict) -> Outcome:
 
 
 class FrameTrace(Closing):
-    """Writes a channel trace; a context manager. Rows wait until `begin` gives the run's time 0."""
+    """Writes a channel trace; a context manager. Rows wait until `begin` gives the run's time 0.
 
-    def __init__(self, path: Path, *, link: str, producer: str) -> None:
+    `aside` as in `channel/trace.py`.
+    """
+
+    def __init__(self, path: Path, *, link: str, producer: str, aside: Executor | None = None) -> None:
         # imports pyarrow, which the run's own process does without
         from channel.trace import TraceWriter
 
-        self._writer = TraceWriter(path, link=link, producer=producer)
+        self._writer = TraceWriter(path, link=link, producer=producer, aside=aside)
         self._epoch: int | None = None
         self._early: list[tuple[int, int, Outcome, float | None, float | None]] = []
 
@@ -42,8 +46,6 @@ class FrameTrace(Closing):
         for row in self._early:
             self.write(*row)
         self._early.clear()
-        # the first rows take longer than any later ones: now no frame is late for that
-        self._writer.flush()
 
     @override
     def close(self) -> None:

@@ -1,7 +1,10 @@
 """Trace files: what is written is read back, and whatever is wrong is one TraceError that names the file."""
 
+import errno
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from threading import Event
 from types import FrameType
 from typing import Any
 
@@ -63,6 +66,36 @@ def test_the_groups_of_a_long_trace_are_few(path: Path) -> None:
             writer.write(at, 100, Outcome.OK)
     metadata = pq.ParquetFile(path).metadata
     assert [metadata.row_group(group).num_rows for group in range(metadata.num_row_groups)] == [4096, 4096, 1808]
+
+
+def test_a_disk_that_takes_its_time_does_not_hold_up_the_frames(path: Path) -> None:
+    goes_on = Event()
+    with ThreadPoolExecutor(1) as aside:
+        aside.submit(goes_on.wait)
+        with TraceWriter(path, link="up", producer="test", rows_per_group=100, aside=aside) as writer:
+            for at in range(199):
+                writer.write(at, 100, Outcome.OK, at / 7)
+            goes_on.set()
+            writer.write(199, 100, Outcome.MISSED)
+    assert read_trace(path).time_ns == [*range(200)]
+    assert pq.ParquetFile(path).num_row_groups == 2
+
+
+def test_an_error_of_the_disk_comes_with_the_next_group_or_at_the_end(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(writer: pq.ParquetWriter, table: pa.Table) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(pq.ParquetWriter, "write_table", fail)
+    with ThreadPoolExecutor(1) as aside:
+        writer = TraceWriter(path, link="up", producer="test", rows_per_group=2, aside=aside)
+        for at in range(3):
+            writer.write(at, 100, Outcome.OK)
+        with pytest.raises(OSError, match="No space left on device"):
+            writer.write(3, 100, Outcome.OK)
+        with pytest.raises(OSError, match="No space left on device"):
+            writer.close()
 
 
 def test_what_was_heard_before_an_error_is_kept(path: Path) -> None:

@@ -7,6 +7,7 @@ of it. Rule kept: GNU Radio is imported when a radio is made or checked, so that
 """
 
 from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -59,8 +60,12 @@ class RadioContext:
         """Return the channel trace of a direction, where the plan wants traces."""
         if not self.plan.trace:
             return None
-        path = self.folder / f"trace-{side}.parquet"
-        return self.stack.enter_context(FrameTrace(path, link=side, producer=f"fadelab {self.plan.tier.name}"))
+        path, producer = self.folder / f"trace-{side}.parquet", f"fadelab {self.plan.tier.name}"
+        aside = None
+        if self.plan.clock == "wall":
+            # frames are due while the disk takes its time; in virtual time all that is done takes none
+            aside = self.stack.enter_context(ThreadPoolExecutor(1, "trace"))
+        return self.stack.enter_context(FrameTrace(path, link=side, producer=producer, aside=aside))
 
 
 @dataclass(frozen=True, kw_only=True)
