@@ -4,7 +4,8 @@ A transfer goes up for so many hours of the run's time, and others come down, on
 of its own. A row tells what the run's processes need all together: memory is resident memory, what they share counted
 for each, the least of many looks since the row before, so that what is never given back shows. Compare later rows with
 the second: in the first, caches fill. At the end come the run's own words on lateness, gaps in its samples, and for
-each tenth of its time the least round-trip time: stations whose clocks drift apart would change it.
+each tenth of its time the least round-trip time: stations whose clocks drift apart would change it. On tiers with
+processes the machine is watched, too (`stillness.py`): late events while it did not stand still are the program's.
 """
 
 import json
@@ -12,6 +13,9 @@ import math
 import os
 import tempfile
 import time
+from collections.abc import Sequence
+from contextlib import ExitStack
+from itertools import pairwise
 from pathlib import Path
 
 import pyarrow.compute as pc
@@ -19,6 +23,7 @@ import pyarrow.parquet as pq
 
 from benchmarks.common import Column, Results, parser
 from benchmarks.processes import Memory, descriptors, family, shared_bytes, threads
+from benchmarks.stillness import Standstill, Watch, counts
 from testbed.tiers import TIERS
 from tests.harness.live_runs import ROOT, start
 from tests.harness.radio_process import MODULES
@@ -66,7 +71,10 @@ def main() -> None:
     }
     scenario = ROOT / "scenarios" / f"{_SCENARIOS.get(options.tier, _SCENARIO)}.yaml"
     results = Results(options, options.tier, f"{scenario.stem}, {options.hours:g} h; memory in MiB", _COLUMNS)
-    with tempfile.TemporaryDirectory(prefix="fadelab-soak-") as folder, tempfile.TemporaryFile("w+") as told:
+    with ExitStack() as stack:
+        folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="fadelab-soak-"))
+        told = stack.enter_context(tempfile.TemporaryFile("w+"))
+        watched = None if TIERS[options.tier].simulated else stack.enter_context(Watch())
         changes = [part for name, value in settings.items() for part in ("--set", f"{name}={value}")]
         process = start("run", scenario, *changes, "--allow-late", "--json", "--out", folder, stdout=told)
         memory = Memory()
@@ -100,6 +108,10 @@ def main() -> None:
             "overflows": overflows(run),
             "least_rtt_ms": least_rtt_ms(run),
         }
+        if watched is not None:
+            watched.close()
+            about["standstills"] = counts(watched.found)
+            about["late_while_it_ran"] = late_without(run, watched.found)
     for name, value in about.items():
         results.say(f"{name}: {value}")
     results.finish(**about)
@@ -112,6 +124,21 @@ def overflows(run: Path) -> int | None:
     table = pq.read_table(path, columns=["link", "overflows"])
     counts = table.group_by("link").aggregate([("overflows", "max")]).column("overflows_max").to_pylist()
     return sum(count or 0 for count in counts)
+
+
+def late_without(run: Path, found: Sequence[Standstill]) -> int:
+    """Return the late events between records of their station in which the machine did not stand still."""
+    table = pq.read_table(run / "station.parquet", columns=["station", "time_ns", "late_events"])
+    epoch_ns = int(table.schema.metadata[b"epoch_ns"])
+    count = 0
+    for station in ("st", "bas"):
+        rows = table.filter(pc.equal(table["station"], station)).to_pylist()
+        for before, after in pairwise(rows):
+            late = after["late_events"] - before["late_events"]
+            begin, end = before["time_ns"] + epoch_ns, after["time_ns"] + epoch_ns
+            if late and not any(still.begin_ns < end and still.end_ns > begin for still in found):
+                count += late
+    return count
 
 
 def least_rtt_ms(run: Path) -> list[float]:

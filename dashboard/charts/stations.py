@@ -1,6 +1,6 @@
 """Charts of the stations' processes."""
 
-from dashboard.charts import Chart, Line, Value
+from dashboard.charts import Chart, Line, Rate, Value
 from telemetry.records import StationRecord
 
 CHART = (
@@ -17,5 +17,12 @@ CHART = (
         "bytes",
         "Resident memory of each station's process",
         (Line(StationRecord, "station", "", Value("memory_bytes")),),
+    ),
+    Chart(
+        "late",
+        "Late events",
+        "1/s",
+        "Frames that this machine delivered later than the scenario allows, mean of the last second",
+        (Line(StationRecord, "station", "", Rate("late_events")),),
     ),
 )

@@ -217,6 +217,7 @@ class StationProcess:
             station=STATIONS[self._side],
             processor_percent=self._usage.processor_percent(),
             memory_bytes=resident_bytes() if self.plan.clock == "wall" else None,
+            late_events=self._radio.lateness.late_events,
         )
         write_message(usage)
         if self._fates.loss_reporter is not None:

@@ -65,7 +65,7 @@ BOUNDS = {
     "rounds_planned": 3,
     "budget_ms": 180.5,
 }
-STATION = {"processor_percent": 41.5, "memory_bytes": 88_000_000}
+STATION = {"processor_percent": 41.5, "memory_bytes": 88_000_000, "late_events": 1}
 
 
 def run_records(flow: str) -> Iterator[Record]:

@@ -133,6 +133,9 @@ def pixels(page: Page, chart: str) -> str:
 def pictures(page: Page, *canvases: str) -> list[str]:
     """Return what is on the first canvas of each selector below the live view, likewise."""
     expect(page.locator(f"#live {canvases[0]}").first).to_be_visible()
+    for canvas in canvases:
+        # a chart gets its canvas with its first record
+        expect(page.locator(f"#live {canvas}").first).to_be_attached()
     script = "selectors => selectors.map((one) => document.querySelector(`#live ${one}`).toDataURL())"
     return list(page.evaluate(script, list(canvases)))
 

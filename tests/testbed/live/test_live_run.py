@@ -197,6 +197,9 @@ def test_a_late_run_fails_unless_that_is_allowed(
     shown = capsys.readouterr()
     result = json.loads(shown.out)
     assert (result["on_time"], result["late_events"] > 0) == (False, True)
+    # the records say when
+    counts = {row["station"]: row["late_events"] for row in read_records(Path(result["folder"]), "station")}
+    assert sum(counts.values()) == result["late_events"]
     # late, but all else holds
     [flow] = result["flows"]
     assert (flow["direction"], flow["bytes"], len(flow["transfer_s"])) == ("down", 10_000, 2)
