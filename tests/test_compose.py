@@ -248,12 +248,13 @@ print(json.dumps(found))
 #: the database, until docker/healthy finds it well; then what comes in goes to $1, a program in Python
 DATABASE = """
 docker/influxdb >/var/lib/said 2>&1 &
+server=$!
 for _ in $(seq 300); do docker/healthy influxdb 2>/dev/null && break; sleep 0.1; done
 docker/healthy influxdb
 PYTHONPATH=. .venv/bin/python -P -c "$1"
-# as Docker ends it
-kill %1
-wait %1
+# as Docker ends it; a job that has ended may be forgotten, the status of a process is not
+kill "$server"
+wait "$server"
 """
 
 
