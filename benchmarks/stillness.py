@@ -1,11 +1,14 @@
 """How often this machine stands still, and for how long: `sudo .venv/bin/python -m benchmarks.stillness --seconds 60`.
 
-On each processor a process in the highest real-time priority asks to be woken every millisecond. No program can keep it
-from that; what does is below the programs: a hypervisor that runs another machine, firmware, an interrupt. A run on
-such a machine is late then, whatever its own processes do. Only on a machine without other real-time programs is that
-so: those with a lower priority do not matter.
+On each processor a process asks to be woken every millisecond. Its real-time priority is above those of the stations,
+so that none of our programs runs in its place. What delays it is below the programs: a hypervisor that runs another
+machine, firmware, an interrupt, or the kernel in a call that it does not leave. Whatever a run's own processes do, its
+frames are late then.
+
+Left out: programs of others with a priority as high (cyclictest of Debian's rt-tests measures the same).
 """
 
+import ctypes
 import gc
 import os
 import subprocess
@@ -17,8 +20,11 @@ from typing import NamedTuple
 
 from benchmarks.common import Column, Results, parser
 from common.closing import Closing
+from testbed.paths import root
 
 _PRIORITY = 90
+#: sys/mman.h: MCL_CURRENT and MCL_FUTURE
+_ALL_MEMORY = 3
 _EVERY_NS = 1_000_000
 #: a wakeup so late is a standstill
 LEAST_NS = 2_000_000
@@ -26,7 +32,7 @@ _BOUNDS_MS = (2, 5, 10, 20)
 
 
 class Standstill(NamedTuple):
-    """A time, Unix time in ns, in which a processor did not run its most urgent program."""
+    """A span of Unix time (ns) in which a processor did not run its most urgent program."""
 
     processor: int
     begin_ns: int
@@ -34,40 +40,48 @@ class Standstill(NamedTuple):
 
     @property
     def ms(self) -> float:
-        """The length."""
+        """Its length."""
         return (self.end_ns - self.begin_ns) / 1e6
 
 
 class Watch(Closing):
-    """Watches all processors of this process until it is closed. Raises PermissionError."""
+    """Watches all processors of this process until it is closed. Raises PermissionError.
+
+    Closing raises RuntimeError where a processor has not been watched.
+    """
 
     def __init__(self) -> None:
         # a process that may not do so says it here, in place of each child
         os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(_PRIORITY))
         os.sched_setscheduler(0, os.SCHED_OTHER, os.sched_param(0))
-        self._processors = sorted(os.sched_getaffinity(0))
-        self._children = [
-            subprocess.Popen(
-                [sys.executable, "-P", "-m", "benchmarks.stillness", "--watch", str(processor)],
+        self._children = {
+            processor: subprocess.Popen(
+                [sys.executable, "-m", "benchmarks.stillness", "--watch", str(processor)],
+                cwd=root(),
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 text=True,
             )
-            for processor in self._processors
-        ]
+            for processor in sorted(os.sched_getaffinity(0))
+        }
         self.found: list[Standstill] = []
 
     def close(self) -> None:
         """End, and take what was found; idempotent."""
-        for processor, child in zip(self._processors, self._children, strict=True):
+        failed = []
+        while self._children:
+            processor, child = self._children.popitem()
             told, _ = child.communicate()
             self.found += [Standstill(processor, *map(int, line.split())) for line in told.splitlines()]
-        self._children.clear()
-        self._processors.clear()
+            if child.returncode:
+                failed.append(str(processor))
+        if failed:
+            raise RuntimeError(f"processor {', '.join(failed)} has not been watched")
 
 
 def watch(processor: int) -> None:
-    """Print standstills of a processor, once stdin has ended."""
+    """Print begin and end of each standstill of a processor, once stdin has ended."""
+    ctypes.CDLL(None).mlockall(_ALL_MEMORY)
     os.sched_setaffinity(0, {processor})
     os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(_PRIORITY))
     os.set_blocking(0, False)
@@ -80,14 +94,15 @@ def watch(processor: int) -> None:
         late_ns = time.monotonic_ns() - due
         if late_ns >= LEAST_NS:
             now = time.time_ns()
-            found.append(f"{now - late_ns} {now}")
+            found.append((now - late_ns, now))
             due += late_ns
         try:
             if os.read(0, 1) == b"":
                 break
         except BlockingIOError:
             continue
-    print("\n".join(found))
+    for begin, end in found:
+        print(begin, end)
 
 
 def counts(found: Sequence[Standstill]) -> dict[str, int | float]:

@@ -50,8 +50,8 @@ class TraceWriter(Closing):
 
     A file is readable once closed; leaving the context closes it, also by an exception, so all rows are kept.
     `link` names the link and its direction, `producer` the program that wrote the file. Groups are written in a thread
-    of `aside`, if there is one: the file lies on a disk, which takes its time. An error of the disk is raised with the
-    next group, or when the writer is closed.
+    of `aside`, if there is one: the file lies on a disk, which takes its time. An error of the disk is then raised with
+    the next group and whenever the writer is closed; no group behind the one that failed is written.
     """
 
     def __init__(
@@ -119,10 +119,9 @@ class TraceWriter(Closing):
         self._chunks.clear()
 
     def _settle(self) -> None:
-        """Wait for the group that is being written aside; raise its error."""
+        """Wait for the group that is being written aside; raise its error, each time."""
         if self._writing is not None:
-            writing, self._writing = self._writing, None
-            writing.result()
+            self._writing.result()
 
     def _take(self) -> None:
         if self._buffered:

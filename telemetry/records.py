@@ -188,7 +188,7 @@ class AccessRecord:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StationRecord:
-    """Processor time and memory of one station's process, over the interval since its previous record; its lateness."""
+    """Processor time and memory of one station's process, since its previous record, and its late events."""
 
     measurement: ClassVar[str] = "station"
     tags: ClassVar[tuple[str, ...]] = ("station",)
@@ -200,8 +200,8 @@ class StationRecord:
     processor_percent: float
     #: resident memory; None in virtual time, where it is not the same in every run
     memory_bytes: int | None
-    #: events later than the scenario's bound since the run's time 0
-    late_events: int
+    #: events later than the scenario's bound since the run's time 0; None in records of versions before
+    late_events: int | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -16,7 +16,7 @@ Rules kept
 - Packets are unchanged except for the TTL, which forwarding decreases by one.
 - The kernel's ring of packets for us (`txqueuelen`) holds many windows; `lost` counts packets that it still loses.
 - Settings are changed in this namespace only, and `close` restores them. The rules of a killed process have no effect,
-  since its TUN and route are gone.
+  since its TUN and route are gone; forwarding and `tcp_early_demux` stay as it has left them.
 
 A base station that splits connections has a TUN, too (`TransitTun`): it gets all TCP that arrives on one interface, and
 its packets are routed by their destinations.
@@ -27,6 +27,7 @@ Left out: IPv6, several peers.
 import errno
 import os
 import socket
+from contextlib import suppress
 from ipaddress import IPv4Address
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -130,7 +131,9 @@ class Tun(Closing):
             with IPRoute() as ip:
                 self._restore_rules(ip)
             for path, value in self._before.items():
-                path.write_text(value)
+                # an interface may have gone, and its settings with it
+                with suppress(FileNotFoundError):
+                    path.write_text(value)
 
     def _route(self, ip: "IPRoute") -> tuple[str | None, int]:
         """Route TCP to the TUN; return our address, if any, and the MTU of the path."""

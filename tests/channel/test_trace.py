@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 
 from channel.replay import Outcome, Trace, TraceError
 from channel.trace import FORMAT, SCHEMA, VERSION, TraceWriter, read_trace, write_trace
+from tests.harness.waiting import PATIENCE_S
 
 float32 = st.none() | st.floats(width=32, allow_nan=False)
 rows = st.lists(
@@ -71,10 +72,12 @@ def test_the_groups_of_a_long_trace_are_few(path: Path) -> None:
 def test_a_disk_that_takes_its_time_does_not_hold_up_the_frames(path: Path) -> None:
     goes_on = Event()
     with ThreadPoolExecutor(1) as aside:
-        aside.submit(goes_on.wait)
+        disk = aside.submit(goes_on.wait, PATIENCE_S)
         with TraceWriter(path, link="up", producer="test", rows_per_group=100, aside=aside) as writer:
             for at in range(199):
                 writer.write(at, 100, Outcome.OK, at / 7)
+            assert not disk.done(), "the frames have waited for the disk"
+            assert path.stat().st_size < 10, "the group was not left to the thread"
             goes_on.set()
             writer.write(199, 100, Outcome.MISSED)
     assert read_trace(path).time_ns == [*range(200)]

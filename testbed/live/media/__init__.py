@@ -63,8 +63,10 @@ class RadioContext:
         path, producer = self.folder / f"trace-{side}.parquet", f"fadelab {self.plan.tier.name}"
         aside = None
         if self.plan.clock == "wall":
-            # frames are due while the disk takes its time; in virtual time all that is done takes none
+            # the disk takes its time while frames are due; in virtual time nothing takes any
             aside = self.stack.enter_context(ThreadPoolExecutor(1, "trace"))
+            # begins the thread here, with the station's niceness: one begun by a real-time thread has none
+            aside.submit(int).result()
         return self.stack.enter_context(FrameTrace(path, link=side, producer=producer, aside=aside))
 
 

@@ -100,6 +100,7 @@ def test_a_port_that_the_kernel_has_used_is_as_good_as_any(net: Network, left: s
     ):
         kernels.connect((net.address("h2"), 5007))
         accepted, (address, port) = server.accept()
+        accepted.settimeout(PATIENCE_S)
         for each in (kernels, accepted):
             # ends with a RST, so that no FIN is sent again in a later test
             each.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
@@ -189,8 +190,12 @@ def test_what_a_killed_process_leaves_does_nothing_and_is_taken_over(net: Networ
     with Bridge(net), tun_at_h1(net) as tun, connecting(net, 5006):
         assert parse(next_packet(tun)).flags & SYN
     # what remains of the killed one is a host that forwards, and that looks for sockets after the route
-    now = routing(net).replace("forwarding': '1", "forwarding': '0")
-    assert now.replace("tcp_early_demux': '0", "tcp_early_demux': '1") == before
+    now = routing(net)
+    for setting, value in (("forwarding", 0), ("tcp_early_demux", 1)):
+        changed = f"{setting}': '{1 - value}"
+        assert changed in now
+        now = now.replace(changed, f"{setting}': '{value}")
+    assert now == before
 
 
 def test_what_the_ring_could_not_hold_is_counted(net: Network, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,6 +2,10 @@
 
 import math
 import os
+import threading
+from contextlib import ExitStack
+from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -9,7 +13,7 @@ import pytest
 from channel.delay_profiles import profile
 from flowgraphs.air import Air, Link
 from flowgraphs.phys import make_phy
-from testbed.live.media import MEDIA, Wiring, medium_of
+from testbed.live.media import MEDIA, RadioContext, Wiring, medium_of
 from testbed.scenario.resolver import resolve
 from testbed.scenario.run_plan import Plan
 from testbed.tiers import TIERS
@@ -137,3 +141,19 @@ def test_without_radios_nothing_is_asked_of_them(devices: list[str] | None) -> N
 
 def test_every_live_tier_has_its_medium() -> None:
     assert sorted(MEDIA) == sorted(tier.medium for tier in TIERS.values() if tier.medium is not None)
+
+
+@pytest.mark.parametrize("clock", ["wall", "virtual"])
+def test_a_trace_is_written_aside_where_frames_can_be_late(clock: str, tmp_path: Path) -> None:
+    def threads() -> set[str]:
+        return {thread.name for thread in threading.enumerate() if thread.name.startswith("trace")}
+
+    plan = SimpleNamespace(trace=True, clock=clock, tier=SimpleNamespace(name="emulated"))
+    before = threads()
+    with ExitStack() as stack:
+        context: Any = SimpleNamespace(plan=plan, folder=tmp_path, stack=stack)
+        trace = RadioContext.open_trace(context, "up")
+        assert trace is not None
+        assert len(threads() - before) == (clock == "wall")
+    assert threads() == before
+    assert (tmp_path / "trace-up.parquet").exists()
