@@ -88,6 +88,13 @@ def test_writes_reach_folders_to_keep_alone(tmp_path: Path) -> None:
     assert not Path("/etc/three").exists()
 
 
+@pytest.mark.skipif("avx" not in Path("/proc/cpuinfo").read_text().split(), reason="a processor without AVX")
+def test_threads_keep_their_vector_registers(tmp_path: Path) -> None:
+    program, source = tmp_path / "vector_registers", Path(__file__).with_name("vector_registers.c")
+    subprocess.run(["gcc", "-O2", "-mavx", "-pthread", "-o", str(program), str(source)], check=True)
+    assert ran(str(program)) == (0, "", "")
+
+
 def test_command_is_root_of_namespaces_and_devices() -> None:
     code = "ip link add name left type veth peer name right && ip tuntap add tap9 mode tap && unshare -n ip -br link"
     status, out, err = ran("sh", "-c", code)
