@@ -18,7 +18,7 @@ Not kept: an acknowledged octet has reached the base station, but perhaps not it
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import astuple, dataclass, replace
 from typing import Any, Final
 
 from mypy_extensions import mypyc_attr
@@ -41,6 +41,10 @@ class SplitCounters:
     #: of its own TCP towards the mobile host
     retransmissions: int = 0
     timeouts: int = 0
+
+    def __reduce__(self) -> tuple[type["SplitCounters"], tuple[int, ...]]:
+        """Pickle alike compiled and interpreted: a machine in virtual time is interpreted, who reads it may not be."""
+        return SplitCounters, astuple(self)
 
 
 def relay_config(config: TcpConfig, *, mss: int, window: int, **changes: Any) -> TcpConfig:

@@ -1,13 +1,17 @@
 """The build of the compiled cores: when it is used, and what it must not change."""
 
 import json
+import os
+import pickle
 import random
+import subprocess
+import sys
 import sysconfig
-from collections.abc import Mapping
-from dataclasses import is_dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import astuple, fields, is_dataclass
 from pathlib import Path
 from types import ModuleType
-from typing import Any, get_type_hints
+from typing import Any, get_args, get_type_hints
 
 import pytest
 
@@ -22,6 +26,7 @@ from testbed.cli.machine import compiler
 from testbed.errors import FadelabError
 from testbed.model.virtual_clock import VirtualClock
 from testbed.model.wired_link import Wire
+from testbed.virtual.messages import Message
 
 PLUGIN = """
 from dataclasses import dataclass
@@ -107,6 +112,38 @@ def test_a_plugin_beside_the_cores_works_with_them(tmp_path: Path, monkeypatch: 
     clock.run()
     assert (len(arrived), wire.corrupted, clock.now) == (3, 2, 500_000_000)
     assert model.judge(0, 1, 1) is ERASED
+
+
+def named_in(hint: Any, found: set[type]) -> Iterator[type]:
+    """Yield the classes that objects of a type can consist of."""
+    if isinstance(hint, type) and hint not in found:
+        found.add(hint)
+        yield hint
+        for part in get_type_hints(hint).values():
+            yield from named_in(part, found)
+    for part in get_args(hint):
+        yield from named_in(part, found)
+
+
+PICKLED = """
+import pickle, sys
+from importlib import import_module
+
+made = getattr(import_module(sys.argv[1]), sys.argv[2])(*range(int(sys.argv[3])))
+sys.stdout.buffer.write(pickle.dumps(made))
+"""
+
+
+def test_what_an_interpreted_machine_says_is_read_compiled() -> None:
+    cores = {source.removesuffix(".py").replace("/", ".") for source in compiler.sources()}
+    crossing = [kind for kind in named_in(Message, set()) if kind.__module__ in cores]
+    assert crossing
+    for kind in crossing:
+        values = tuple(range(len(fields(kind))))
+        command = (sys.executable, "-P", "-c", PICKLED, kind.__module__, kind.__name__, str(len(values)))
+        for pure in "10":
+            said = subprocess.run(command, capture_output=True, check=True, env=os.environ | {"FADELAB_PURE": pure})
+            assert astuple(pickle.loads(said.stdout)) == values
 
 
 def test_without_a_compiler_one_line_says_what_is_missing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
