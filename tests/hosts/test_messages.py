@@ -17,6 +17,7 @@ from hosts.workloads.bulk import Bulk
 from hosts.workloads.onoff_udp import OnOffUdp
 from hosts.workloads.short import Short
 from linklayer.filters.filter import Cause, Guess, Loss
+from linklayer.link import Beliefs
 from tcpip.segment import Flow
 
 WAYS: dict[type[Any], Any] = {kind: way for way in (ToProcess, FromProcess) for kind in get_args(way)}
@@ -26,6 +27,7 @@ CAUSES = st.sampled_from(get_args(Cause))
 OPEN = Mapping[str, Any]
 #: of fields whose types do not tell all, or are those of compiled classes
 VALUES: dict[str, st.SearchStrategy[Any]] = {
+    "beliefs": st.none() | st.builds(Beliefs, **{name: st.from_type(hint) for name, hint in hints_of(Beliefs).items()}),
     "workloads": st.sampled_from([(), (Bulk(bytes=1), Short(direction="down")), (OnOffUdp(),)]),
     "probe_interval_ms": st.integers(1),
     "buffer_bytes": st.integers(1),
