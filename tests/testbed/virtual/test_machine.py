@@ -147,8 +147,13 @@ def test_machine_that_does_not_boot_says_why(tmp_path: Path, monkeypatch: pytest
 
 
 def with_radios(command: str, **order: Any) -> str:
-    """The output of a command that finds the virtual USRPs."""
-    status, out, err = ran("bash", "-c", command, environment=dict(os.environ), **order)
+    """The output of a command that finds the virtual USRPs.
+
+    It sees nothing that other tests make meanwhile: no places of bytecode, and no `~/.gnuradio`, which GNU Radio makes
+    at its first use.
+    """
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}
+    status, out, err = ran("bash", "-c", command, environment=environment | {"HOME": "/run"}, **order)
     assert status == 0, err
     return out
 
