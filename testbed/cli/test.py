@@ -13,7 +13,7 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from xml.etree import ElementTree
@@ -27,18 +27,21 @@ from testbed.paths import root
 
 @click.command(context_settings={"ignore_unknown_options": True}, epilog="docs/testing.md")
 @click.option("--quick", is_flag=True, help="Only what needs no root, no radio and no browser: some minutes.")
+@click.option("--compiled", is_flag=True, help="Compile the cores for all tests, as other commands use them.")
 @click.option("--sanitize", is_flag=True, help="The parts in C++ under sanitizers and clang-tidy, and nothing else.")
 @click.option("--coverage", is_flag=True, help="The quick tests of the cores with their coverage, and nothing else.")
 @click.argument("pytest_args", nargs=-1, type=click.UNPROCESSED)
-def test(pytest_args: tuple[str, ...], quick: bool, sanitize: bool, coverage: bool) -> int:
+def test(pytest_args: tuple[str, ...], quick: bool, compiled: bool, sanitize: bool, coverage: bool) -> int:
     """Run every check and test: ruff, mypy, shellcheck, pytest.
 
     PYTEST_ARGS go to pytest: `fadelab test -- -k slacp`.
     """
     if quick + sanitize + coverage > 1:
         raise click.UsageError("--quick, --sanitize and --coverage: one of them")
+    if compiled and sanitize + coverage:
+        raise click.UsageError("--compiled is of the tests: leave out --sanitize and --coverage")
     if not sanitize:
-        return run(pytest_args, quick=quick, coverage=coverage)
+        return run(pytest_args, quick=quick, compiled=compiled, coverage=coverage)
     if pytest_args:
         raise click.UsageError("--sanitize runs no pytest: leave out pytest's arguments")
     from testbed.campaigns.processes import cores
@@ -79,12 +82,16 @@ class Step:
     compiled: bool = False
 
 
-def steps(pytest_args: Sequence[str], reports: Path, *, quick: bool = False) -> list[Step]:
-    """The steps in their order; `pytest_args` go to pytest as they are, results into the folder `reports`."""
+def steps(pytest_args: Sequence[str], reports: Path, *, quick: bool = False, compiled: bool = False) -> list[Step]:
+    """The steps in their order; `pytest_args` go to pytest as they are, results into the folder `reports`.
+
+    `compiled`: all tests with compiled cores, not those of one part alone.
+    """
     from testbed.campaigns.processes import cores
 
     def tests(part: str, *options: str) -> Step:
-        return _tests(part, (python, "-m", "pytest"), (*options, *pytest_args), reports)
+        step = _tests(part, (python, "-m", "pytest"), (*options, *pytest_args), reports)
+        return replace(step, compiled=compiled or part == "compiled")
 
     def workers(count: int) -> tuple[str, ...]:
         # in the order of tests/harness/busy.py
@@ -100,7 +107,8 @@ def steps(pytest_args: Sequence[str], reports: Path, *, quick: bool = False) -> 
         Step("ruff format", (python, "-m", "ruff", "format", "--check", ".")),
         Step("mypy", (python, "-m", "mypy")),
         Step("shellcheck", ("shellcheck", *_SCRIPTS) if shutil.which("shellcheck") else None),
-        *([] if quick else [Step("compile", (*ours, "compile")), Step("virtual", (*ours, "virtual", "--", "true"))]),
+        *([] if quick and not compiled else [Step("compile", (*ours, "compile"))]),
+        *([] if quick else [Step("virtual", (*ours, "virtual", "--", "true"))]),
         *([] if quick else [Step("stock kernel", (python, "-P", "-m", "testbed.virtual.stock_kernel"))]),
         *(tests(part, *options) for part, options in parts.items()),
     ]
@@ -119,17 +127,19 @@ def _tests(part: str, pytest: Sequence[str], options: Sequence[str], reports: Pa
     """The step of one part of the tests."""
     report = reports / f"{part}.xml"
     command = (*pytest, f"--part={part}", f"--junitxml={report}", *options)
-    return Step(f"pytest, {part}", command, report, compiled=part == "compiled")
+    return Step(f"pytest, {part}", command, report)
 
 
-def run(pytest_args: Sequence[str], *, quick: bool = False, coverage: bool = False) -> int:
+def run(pytest_args: Sequence[str], *, quick: bool = False, compiled: bool = False, coverage: bool = False) -> int:
     """Run all steps, show them and a summary; returns 0 when none failed, else 1."""
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         # a shell without job control starts background jobs so, and tests of Ctrl-C would inherit it
         signal.signal(signal.SIGINT, signal.default_int_handler)
     with TemporaryDirectory(prefix="fadelab-test-") as folder:
         reports = Path(folder)
-        return run_steps(coverage_steps(pytest_args, reports) if coverage else steps(pytest_args, reports, quick=quick))
+        if coverage:
+            return run_steps(coverage_steps(pytest_args, reports))
+        return run_steps(steps(pytest_args, reports, quick=quick, compiled=compiled))
 
 
 def run_steps(chosen: Sequence[Step]) -> int:

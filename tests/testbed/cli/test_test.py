@@ -53,6 +53,15 @@ def test_quick_runs_one_part_of_pytest_and_the_whole_four(tmp_path: Path) -> Non
     assert alone == ["pytest, realtime"]
 
 
+def test_cores_are_compiled_for_one_part_or_for_all(tmp_path: Path) -> None:
+    def compiled(**options: bool) -> list[bool]:
+        return [step.compiled for step in steps((), tmp_path, **options) if step.report is not None]
+
+    assert compiled() == [False, True, False, False]
+    assert compiled(compiled=True) == [True] * 4
+    assert "compile" in [step.name for step in steps((), tmp_path, quick=True, compiled=True)]
+
+
 def test_coverage_is_that_of_the_interpreted_cores_under_their_own_tests(tmp_path: Path) -> None:
     tests, report = coverage_steps(("-k", "slacp"), tmp_path)
     assert tests.command is not None
@@ -71,6 +80,11 @@ def test_coverage_is_that_of_the_interpreted_cores_under_their_own_tests(tmp_pat
 )
 def test_options_that_choose_the_tests_exclude_each_other(options: tuple[str, ...], capfd: Capture) -> None:
     assert "one of them" in refused(capfd, "test", *options)
+
+
+@pytest.mark.parametrize("other", ["--sanitize", "--coverage"])
+def test_compiled_is_of_the_tests(other: str, capfd: Capture) -> None:
+    assert "--compiled is of the tests" in refused(capfd, "test", "--compiled", other)
 
 
 def test_bytecode_is_kept_apart_from_the_sources(monkeypatch: pytest.MonkeyPatch) -> None:
