@@ -12,7 +12,9 @@ import os
 import re
 import shutil
 import subprocess
-from collections.abc import Callable, Sequence
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from functools import cache, partial
 from pathlib import Path
@@ -24,6 +26,8 @@ from testbed.virtual import whole_folder
 PACKAGE = "linux-source-6.12"
 #: the packages that the build needs beside those of every start, for messages
 NEEDED = f"{PACKAGE} flex bison bc"
+#: of folders of machines and builds, before the process that they belong to
+PREFIX = "fadelab-virtual-"
 #: bytes that sources and objects take while they are there
 BUILD_BYTES = 700_000_000
 #: called with the number of files compiled so far, and of all
@@ -116,8 +120,23 @@ def _configuration() -> str:
     return hashlib.sha256(_FRAGMENT.read_bytes() + changes).hexdigest()
 
 
-def _build(told: Told, made: Path, source: Path) -> Kernel:
+def _build(told: Told, made: Path, scratch: Path) -> Kernel:
     require()
+    with _sources(scratch) as source:
+        return _build_from(source, told, made)
+
+
+@contextmanager
+def _sources(scratch: Path) -> Iterator[Path]:
+    """Yield a folder for the sources: `scratch`, if the kernel's make takes it, which refuses spaces and colons."""
+    if re.search(r"[\s:]", str(scratch)) is None:
+        yield scratch
+        return
+    with tempfile.TemporaryDirectory(prefix=f"{PREFIX}{os.getpid()}-") as elsewhere:
+        yield Path(elsewhere)
+
+
+def _build_from(source: Path, told: Told, made: Path) -> Kernel:
     log = whole_folder.log_of(_folder())
     told(0, _FILES)
     excluded = (f"--exclude={PACKAGE}/{pattern}" for pattern in _UNUSED)

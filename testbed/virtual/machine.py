@@ -43,7 +43,6 @@ _POLL_S = 0.02
 _GRACE_S = 10.0
 #: linux/ptrace.h
 _PTRACE_TRACEME = 0
-_PREFIX = "fadelab-virtual-"
 #: the first process of every machine
 INIT = Path(__file__).with_name("init.py")
 _PYTHON = "/usr/bin/python3"
@@ -76,7 +75,7 @@ def run(order: Order, out: Take, err: Take) -> int:
 @contextmanager
 def place() -> Iterator[Path]:
     """Make the folder of one machine, and remove it. Raises FadelabError."""
-    with tempfile.TemporaryDirectory(prefix=f"{_PREFIX}{os.getpid()}-", dir=room()) as name:
+    with tempfile.TemporaryDirectory(prefix=f"{kernel.PREFIX}{os.getpid()}-", dir=room()) as name:
         yield Path(name)
 
 
@@ -85,8 +84,8 @@ def abandoned() -> list[Path]:
     return [
         path
         for folder in _rooms()
-        for path in sorted(folder.glob(f"{_PREFIX}*"))
-        if not Path("/proc", path.name.removeprefix(_PREFIX).partition("-")[0]).exists()
+        for path in sorted(folder.glob(f"{kernel.PREFIX}*"))
+        if not Path("/proc", path.name.removeprefix(kernel.PREFIX).partition("-")[0]).exists()
     ]
 
 

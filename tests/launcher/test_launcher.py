@@ -26,8 +26,8 @@ TOOLS = ["bash", "readlink", "sha256sum", "cat", "mkdir", "flock", "grep", "dpkg
 
 @pytest.fixture
 def copy() -> Iterator[Path]:
-    """A checkout that any user may enter, unlike pytest's own folders."""
-    with tempfile.TemporaryDirectory(prefix="fadelab-test-") as name:
+    """A checkout that any user may enter, unlike pytest's own folders, in a folder of an odd name."""
+    with tempfile.TemporaryDirectory(prefix="fadelab test ä'-") as name:
         copy = Path(name).resolve()
         copy.chmod(0o755)
         shutil.copy(ROOT / "fadelab", copy)
@@ -52,6 +52,17 @@ def start(launcher: Path, *args: str, **options: Any) -> subprocess.CompletedPro
     command = [str(launcher), *args]
     env = options.pop("env", environment())
     return subprocess.run(command, capture_output=True, text=True, timeout=120, check=False, env=env, **options)
+
+
+def test_path_with_a_colon_is_refused(copy: Path) -> None:
+    place = copy / "of:lab"
+    place.mkdir()
+    shutil.copy(copy / "fadelab", place)
+    refused = start(place / "fadelab", "run")
+    assert (refused.returncode, refused.stdout) == (2, "")
+    said = "has a colon, which ends a path in PYTHONPATH and UHD_MODULE_PATH: move or rename the folder"
+    assert refused.stderr == f"fadelab: {place} {said}\n"
+    assert {path.name for path in place.iterdir()} == {"fadelab"}
 
 
 def test_first_start_interruption_second_start_and_failure(copy: Path, tmp_path: Path) -> None:

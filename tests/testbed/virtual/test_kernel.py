@@ -1,6 +1,7 @@
 """The kernel of machines in virtual time: its stamp, and refusals before a build."""
 
 import json
+import re
 import shutil
 from pathlib import Path
 from types import SimpleNamespace
@@ -62,3 +63,13 @@ def test_failed_build_leaves_its_log_alone(checkout: Path) -> None:
     with pytest.raises(FadelabError, match=r"^the kernel of virtual time was not built: tar failed; .*virtual\.log"):
         kernel.build()
     assert {path.name for path in (checkout / ".build").iterdir()} == {"virtual.log", "virtual.lock"}
+
+
+def test_a_checkout_whose_path_make_refuses_is_built_elsewhere() -> None:
+    with kernel._sources(Path("/lab/scratch")) as source:
+        assert source == Path("/lab/scratch")
+    for name in ("my lab", "a:b"):
+        with kernel._sources(Path("/", name, "scratch")) as source:
+            assert source.is_dir()
+            assert re.search(r"[\s:]", str(source)) is None
+        assert not source.exists()

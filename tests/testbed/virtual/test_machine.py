@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from testbed.errors import FadelabError
-from testbed.virtual import machine
+from testbed.virtual import kernel, machine
 from tests.harness.live_runs import start
 from tests.harness.uhd_programs import EXAMPLES
 from tests.harness.waiting import wait_for
@@ -34,7 +34,7 @@ def ran(*command: str, seed: int = 1, folders: tuple[Path, ...] = (), **order: A
 
 def places() -> set[str]:
     """Folders of this process's machines: other tests may have some at the same time."""
-    return {path.name for folder in machine._rooms() for path in folder.glob(f"{machine._PREFIX}{os.getpid()}-*")}
+    return {path.name for folder in machine._rooms() for path in folder.glob(f"{kernel.PREFIX}{os.getpid()}-*")}
 
 
 @pytest.mark.parametrize(
@@ -121,7 +121,7 @@ def test_machine_ends_with_its_killed_host(tmp_path: Path) -> None:
     child.communicate()
 
     def alone() -> bool:
-        mine = f"{machine._PREFIX}{child.pid}-"
+        mine = f"{kernel.PREFIX}{child.pid}-"
         return subprocess.run(["pgrep", "-f", re.escape(mine)], stdout=subprocess.DEVNULL, check=False).returncode == 1
 
     wait_for(alone)
