@@ -4,6 +4,7 @@ The setups here are real (a venv is made), but need neither network nor root.
 """
 
 import os
+import pwd
 import shutil
 import signal
 import subprocess
@@ -92,6 +93,11 @@ def test_first_start_interruption_second_start_and_failure(copy: Path, tmp_path:
     assert (whole.returncode, whole.stdout) == (0, f"{copy} run --a b\n"), whole.stderr
     assert "making .venv" in whole.stderr
     assert "installing Debian packages" not in whole.stderr
+
+    (copy / "testbed" / "__main__.py").write_text("import os\nprint(os.environ['HOME'])\n")
+    homeless = {name: value for name, value in environment().items() if name != "HOME"}
+    assert start(copy / "fadelab", env=homeless).stdout == f"{pwd.getpwuid(os.geteuid()).pw_dir}\n"
+    (copy / "testbed" / "__main__.py").write_text(FAKE_CLI)
 
     link = tmp_path / "elsewhere"
     link.symlink_to(copy / "fadelab")
