@@ -256,9 +256,15 @@ class Transceiver(gr.top_block):
         self._still = 0 if samples > self._samples else self._still + 1
         self._samples = samples
         thread = failed_thread()
-        if thread is not None or self._still >= _STILL_CHECKS:
-            fault = "no samples for 1 s" if thread is None else f"its thread {thread} has failed"
-            raise LostRadioError(f"USRP {self.settings.args!r}: {fault}: check its cable and power")
+        if thread is not None:
+            raise LostRadioError(
+                f"USRP {self.settings.args!r}: its thread {thread} has failed: check its cable and power"
+            )
+        if self._still >= _STILL_CHECKS:
+            # a machine with too much to do starves a radio, too
+            raise LostRadioError(
+                f"USRP {self.settings.args!r}: no samples for 1 s: check its cable, its power and this machine's load"
+            )
 
     def close(self) -> None:
         """End the flowgraph and release the radio."""
