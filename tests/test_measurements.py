@@ -76,7 +76,7 @@ def test_tables_stand_below_a_command() -> None:
 def called(block: str, folder: Path) -> list[list[str]]:
     """The commands that a shell calls for a block, each as its words; nothing but the shell is executed."""
     log = folder / "log"
-    note = f"#!{sys.executable}\nimport json, sys\nopen({str(log)!r}, 'a').write(json.dumps(sys.argv) + '\\n')\n"
+    note = f"#!/usr/bin/python3\nimport json, sys\nopen({str(log)!r}, 'a').write(json.dumps(sys.argv) + '\\n')\n"
     stubs = ["fadelab", ".venv/bin/python", "tests/fresh.sh"]
     for name in stubs:
         (folder / name).parent.mkdir(parents=True, exist_ok=True)

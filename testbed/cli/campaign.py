@@ -1,5 +1,6 @@
 """`campaign`: many runs, by a plan that is fixed before the first."""
 
+import shlex
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -90,7 +91,7 @@ def campaign(
         console.print(_table(plan, rows))
         runs = counted([row for _, row in rows])
         console.print(f"{target}/  plan, index, {runs}", highlight=False, soft_wrap=True)
-        where = f"./fadelab report {target} writes intervals, tests of the hypotheses and figures"
+        where = f"./fadelab report {shlex.quote(str(target))} writes intervals, tests of the hypotheses and figures"
         console.print(where, highlight=False, soft_wrap=True)
     if len(versions := sorted({row.fadelab for _, row in rows if row.status == "done"})) > 1:
         warn(f"the runs were made by different versions: {', '.join(versions)}")

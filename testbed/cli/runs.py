@@ -1,5 +1,6 @@
 """`runs`: list, show, compare, save and remove past runs."""
 
+import shlex
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -59,7 +60,8 @@ def folder_of(run: str, out: Path) -> Path:
             f"{run}: {len(likely)} runs in {root} have this in their names, {likely[0].name} and {likely[-1].name} "
             "among them; give more of the name"
         )
-    raise FadelabError(f"{run}: there is no such run in {root}; `fadelab runs list --out {root}` names its runs")
+    command = shlex.join(["fadelab", "runs", "list", "--out", str(root)])
+    raise FadelabError(f"{run}: there is no such run in {root}; `{command}` names its runs")
 
 
 @click.group(epilog="docs/runs.md#looking-after-runs")

@@ -83,7 +83,7 @@ class Archive:
 
     def link(self, place: str | Path, target: str | Path) -> None:
         """Write a symbolic link."""
-        self._write(place, _LINK, str(target).encode())
+        self._write(place, _LINK, os.fsencode(target))
 
     def device(self, place: str, major: int, minor: int) -> None:
         """Write a character device."""
@@ -104,8 +104,9 @@ class Archive:
         self._entry(name, mode, octets, major, minor)
 
     def _entry(self, name: str, mode: int, octets: bytes, major: int, minor: int) -> None:
-        words = (len(self._names), mode, 0, 0, 1, 0, len(octets), 0, 0, major, minor, len(name) + 1, 0)
-        head = b"070701" + b"".join(b"%08X" % word for word in words) + name.encode() + b"\0"
+        path = os.fsencode(name) + b"\0"
+        words = (len(self._names), mode, 0, 0, 1, 0, len(octets), 0, 0, major, minor, len(path), 0)
+        head = b"070701" + b"".join(b"%08X" % word for word in words) + path
         for part in (head, octets):
             self._file.write(part + bytes(-len(part) % 4))
 

@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import shlex
 import shutil
 import subprocess
 import sys
@@ -29,6 +30,8 @@ from tests.harness.live_runs import Capture, refused
 
 pytestmark = pytest.mark.slow
 
+#: for a shell
+PYTHON = shlex.quote(sys.executable)
 ADA = "Ada Lovelace <0000-0001-2345-6789>"
 
 
@@ -51,7 +54,7 @@ def launcher(folder: Path) -> Path:
     program = folder / "fadelab"
     program.write_text(
         f'#!/bin/sh\nhere=$(dirname "$(readlink -f "$0")")\n'
-        f'FADELAB_ROOT=$here PYTHONPATH=$here exec {sys.executable} -P -m testbed "$@"\n'
+        f'FADELAB_ROOT=$here PYTHONPATH=$here exec {PYTHON} -P -m testbed "$@"\n'
     )
     program.chmod(0o755)
     return program
@@ -78,7 +81,7 @@ def test_commands_of_a_report_work_in_its_folder(copy: Path, tmp_path: Path) -> 
     """As printed, but for AGAIN, which stands for a new folder."""
     write_report(read_campaign(copy), copy)
     (tmp_path / "bin").mkdir()
-    (tmp_path / "bin" / "fadelab").write_text(f'#!/bin/sh\nexec {sys.executable} -P -m testbed "$@"\n')
+    (tmp_path / "bin" / "fadelab").write_text(f'#!/bin/sh\nexec {PYTHON} -P -m testbed "$@"\n')
     (tmp_path / "bin" / "fadelab").chmod(0o755)
     text = (copy / "report.md").read_text()
     assert "The commands are for the campaign's folder, with the folder of fadelab in PATH." in text
@@ -146,7 +149,7 @@ def test_command_of_a_bundle_without_its_program_works_where_it_is_printed_for(c
     with zipfile.ZipFile(bundle) as archive:
         archive.extractall(tmp_path / "unpacked")
     (tmp_path / "bin").mkdir()
-    (tmp_path / "bin" / "fadelab").write_text(f'#!/bin/sh\nexec {sys.executable} -P -m testbed "$@"\n')
+    (tmp_path / "bin" / "fadelab").write_text(f'#!/bin/sh\nexec {PYTHON} -P -m testbed "$@"\n')
     (tmp_path / "bin" / "fadelab").chmod(0o755)
     readme = (tmp_path / "unpacked" / "small" / "README.txt").read_text()
     [checksums, verify] = re.findall(r"^    (.+)$", readme, re.MULTILINE)

@@ -2,6 +2,7 @@
 
 import os
 import re
+import shlex
 import signal
 import subprocess
 import sys
@@ -159,7 +160,7 @@ def with_radios(command: str, **order: Any) -> str:
 
 
 def test_two_programs_of_gnu_radio_make_the_same_recording(tmp_path: Path) -> None:
-    program = f"{PYTHON} {Path(__file__).with_name('two_programs.py')}"
+    program = shlex.join([PYTHON, str(Path(__file__).with_name("two_programs.py"))])
     recordings = []
     for name in "ab":
         path = tmp_path / name / "recording.fc32"

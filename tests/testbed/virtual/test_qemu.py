@@ -122,9 +122,11 @@ def test_archive_has_each_file_once_below_its_folders() -> None:
     archive.file("a/two", b"")
     archive.file("a/two", b"a second time")
     archive.link("a/link", "two")
+    # names are octets
+    archive.file("a/läb", b"3")
     archive.end()
     found = entries(file.getvalue())
-    assert list(found) == ["a", "a/b", "a/b/one", "a/two", "a/link"]
+    assert list(found) == ["a", "a/b", "a/b/one", "a/two", "a/link", "a/läb"]
     assert found["a/b/one"] == (0o100755, b"12345")
     assert found["a/two"] == (0o100644, b"")
     assert found["a/link"] == (0o120777, b"two")
