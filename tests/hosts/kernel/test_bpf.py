@@ -164,7 +164,9 @@ KEPT = [
     pytest.param({60}, {"patience": 3}, id="one, marked late"),
     pytest.param({60, 64}, {}, id="two"),
     pytest.param({60, 62, 64, 70}, {}, id="four"),
-    pytest.param({60, 200}, {}, id="one after the other"),
+    # data is sent after the second recovery has begun: without SACK one ends when such data is acknowledged (RFC 6582;
+    # tcp_try_undo_recovery), and until then ssthresh is that of the recovery
+    pytest.param({60, 150}, {}, id="one after the other"),
 ]
 
 
