@@ -162,10 +162,28 @@ def test_every_test_is_in_one_part(pytester: pytest.Pytester, part: str, chosen:
     ],
 )
 def test_slow_tests_of_cores_run_compiled_alone_but_for_frozen_results(
-    test: str, marks: tuple[str, ...], parts: set[str]
+    test: str, marks: tuple[str, ...], parts: set[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(busy, "IS_COMPILED", False)
     item: Any = SimpleNamespace(nodeid=test, get_closest_marker=lambda name: name in marks)
     assert {part for part in busy._PARTS if busy._is_of(item, part)} == parts
+
+
+def test_tests_of_interpreted_cores_are_of_no_part_with_compiled_ones(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(busy, "IS_COMPILED", True)
+    item: Any = SimpleNamespace(nodeid="tests/channel/test_hop.py::test", get_closest_marker="interpreted".__eq__)
+    assert not any(busy._is_of(item, part) for part in busy._PARTS)
+
+
+@pytest.mark.parametrize(("part", "pure"), [("compiled", ""), ("parallel", "0")])
+def test_cores_that_should_be_compiled_and_are_not_are_refused(
+    part: str, pure: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(busy, "IS_COMPILED", False)
+    monkeypatch.setenv("FADELAB_PURE", pure)
+    config: Any = SimpleNamespace(getoption=lambda name: part)
+    with pytest.raises(pytest.UsageError, match=r"run `\./fadelab compile`"):
+        busy.pytest_collection_modifyitems(config, [])
 
 
 def test_long_files_come_before_files_that_fill_the_end() -> None:

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from testbed.cli import app
 from testbed.cli.machine import sanitizers
 from testbed.cli.test import Results, Step, coverage_steps, environment, run_steps, steps
 from testbed.paths import root
@@ -80,6 +81,18 @@ def test_coverage_is_that_of_the_interpreted_cores_under_their_own_tests(tmp_pat
 )
 def test_options_that_choose_the_tests_exclude_each_other(options: tuple[str, ...], capfd: Capture) -> None:
     assert "one of them" in refused(capfd, "test", *options)
+
+
+def test_compiled_is_passed_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    made: list[Step] = []
+
+    def run_steps(chosen: list[Step]) -> int:
+        made.extend(chosen)
+        return 0
+
+    monkeypatch.setattr("testbed.cli.test.run_steps", run_steps)
+    assert app.main(["test", "--quick", "--compiled"]) == 0
+    assert [step.compiled for step in made if step.report is not None] == [True]
 
 
 @pytest.mark.parametrize("other", ["--sanitize", "--coverage"])
