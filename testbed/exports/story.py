@@ -1,6 +1,6 @@
 """What became of a lost frame, or of an octet of TCP: events in the order of time, with their places and words.
 
-`losses.py` makes stories of a run's timeline, and has the rules by which it does.
+`losses.py` makes stories of a run's timeline, by its rules and those of `evidence.py` (frames) and `senders.py` (TCP).
 """
 
 from abc import ABC, abstractmethod

@@ -39,8 +39,8 @@ _FRAGMENT = Path(__file__).with_name("kernel.config")
 #: every system call that failed took 1 us. A file that is not there, or is no terminal, takes none now: a run's times
 #: depended on the folders that its interpreters look through, and on which of Python's caches are there. By the fourth
 #: processes got back 2,696 bytes of their floating-point state. A host takes all or nothing, and one with AMX has more
-#: (11,008; no machine booted). The rest is that of a process that has never used it: none can, since the kernel in user
-#: mode passes on no request for it.
+#: (11,008; no machine booted). The rest stays zero: no process has tile data, since the kernel in user mode passes on
+#: no request for it, and a tile configuration, which needs none, is lost.
 _REPLACED = (
     ("arch/um/include/asm/archrandom.h", "ret = os_getrandom(v, max_longs * sizeof(*v), 0);", "ret = 0;"),
     (
@@ -121,8 +121,8 @@ def _configuration() -> str:
 
 
 def _build(told: Told, made: Path, scratch: Path) -> Kernel:
-    require()
     with _sources(scratch) as source:
+        require(source)
         return _build_from(source, told, made)
 
 
@@ -163,16 +163,17 @@ def _replace(source: Path) -> None:
         (source / name).write_text(text.replace(before, after))
 
 
-def require() -> None:
-    """Raise FadelabError where the packages or the room for a build are missing."""
+def require(place: Path | None = None) -> None:
+    """Raise FadelabError where packages are missing, or the room for a build in `place`, by default the checkout."""
+    place = root() if place is None else place
     missing = [name for name in ("make", "gcc", "flex", "bison", "bc", "xz") if shutil.which(name) is None]
     if missing or not _ARCHIVE.exists():
         raise FadelabError(f"the kernel of virtual time cannot be built: apt-get install {NEEDED} gcc make xz-utils")
-    free = shutil.disk_usage(root()).free
+    free = shutil.disk_usage(place).free
     if free < BUILD_BYTES:
         raise FadelabError(
             f"the kernel of virtual time needs {BUILD_BYTES / 1e6:.0f} MB for its build, and {free / 1e6:.0f} are free:"
-            f" make room on the file system of {root()}"
+            f" make room on the file system of {place}"
         )
 
 
