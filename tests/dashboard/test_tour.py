@@ -184,8 +184,10 @@ def test_presenter_leads_through_the_tour_by_keys(browser: Browser, stage: Stage
         stage.made_up.scene_problem = "the air is out"
         page.keyboard.press("ArrowRight")
         expect(sentence).to_have_text("This step could not begin: the air is out")
+        # unattended it goes on to the next step, whose runs last: a round of steps that fail takes three seconds, and
+        # whoever looks once a second sees the same three of them for ever
+        stage.made_up.scene_problem = ""
         page.keyboard.press("u")
-        # unattended it goes on to the next step, which fails as well
         expect(here).to_contain_text(STEPS[0].title)
         page.get_by_role("button", name="Back to the demo").click()
         expect(page.locator("#demo .tour")).to_be_hidden()
