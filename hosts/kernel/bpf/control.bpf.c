@@ -10,6 +10,8 @@
  *   while it recovers, with SACK if something behind it has arrived. A hole is unmarked until an ACK of it carries ELN;
  *   the window is reduced while it is, and for good once it is filled without. It is reduced once per recovery.
  * - ECN echoed while recovering is congestion, too. A retransmission timeout is stock.
+ * - No window is left to chance: a kernel may leave out a program that it calls, with ssthresh an accident then
+ *   (docs/kernel-eln.md#a-kernel-that-leaves-out-programs). The next ACK catches up, from what it notes for an undo.
  *
  * Linux asks for ssthresh once as a recovery begins and sends by proportional rate reduction towards it, ACK by ACK:
  * to reduce later, or to take a reduction back, is to change ssthresh meanwhile.
@@ -40,6 +42,8 @@ struct recovery {
 	bool marked;
 	/* some hole was not marked */
 	bool congested;
+	/* icsk_ca_state, as we know it */
+	__u8 state;
 };
 
 extern __u32 tcp_reno_ssthresh(struct sock *sk) __ksym;
@@ -78,11 +82,66 @@ static void decide(struct sock *sk, struct recovery *recovery)
 											   : recovery->reduced;
 }
 
+/* Do what asking for ssthresh would have done as `state` began. */
+static void answer_late(struct tcp_sock *tp, struct recovery *recovery)
+{
+	recovery->cwnd = tp->prior_cwnd;
+	recovery->reduced = tp->prior_cwnd > 4 ? tp->prior_cwnd / 2 : 2;
+	recovery->ssthresh = tp->prior_ssthresh ? tp->prior_ssthresh : recovery->reduced;
+	recovery->asked = true;
+	recovery->ours = false;
+	tp->snd_ssthresh = recovery->reduced;
+	/* a window that has followed the accident */
+	if (tp->snd_cwnd > recovery->cwnd)
+		tp->snd_cwnd = recovery->cwnd;
+}
+
+/* Whether Linux must have asked for ssthresh to come into `state`. */
+static bool must_have_asked(struct tcp_sock *tp, struct recovery *recovery, __u8 state)
+{
+	if (recovery->state > TCP_CA_Disorder)
+		return false;
+	/* not where it lowers the size of its segments (tcp_simple_retransmit), which is nothing to undo */
+	return state == TCP_CA_CWR || state == TCP_CA_Recovery || (state == TCP_CA_Loss && tp->prior_ssthresh);
+}
+
+static void enter(struct sock *sk, struct recovery *recovery, __u8 state)
+{
+	struct tcp_sock *tp = (struct tcp_sock *)sk;
+
+	if (!recovery->asked && must_have_asked(tp, recovery, state))
+		answer_late(tp, recovery);
+	if (state == TCP_CA_Recovery && recovery->asked) {
+		recovery->ours = true;
+		recovery->place = tp->bytes_acked;
+		recovery->hole = true;
+		recovery->marked = false;
+		recovery->congested = false;
+		decide(sk, recovery);
+	} else if (state == TCP_CA_Loss && recovery->ours) {
+		tp->snd_ssthresh = recovery->reduced;
+		recovery->ours = false;
+	}
+	recovery->asked = false;
+	recovery->state = state;
+}
+
+/* A recovery is over, and cwnd has been set to ssthresh. */
+static void leave(struct tcp_sock *tp, struct recovery *recovery)
+{
+	if (!recovery->congested)
+		tp->snd_ssthresh = recovery->ssthresh;
+	recovery->ours = false;
+}
+
 SEC("struct_ops")
 void BPF_PROG(eln_init, struct sock *sk)
 {
+	struct recovery *recovery = recovery_of(sk);
+
 	/* another congestion control may have been here */
-	__builtin_memset(recovery_of(sk), 0, sizeof(struct recovery));
+	__builtin_memset(recovery, 0, sizeof(struct recovery));
+	recovery->state = ((struct inet_connection_sock *)sk)->icsk_ca_state;
 }
 
 SEC("struct_ops")
@@ -102,21 +161,7 @@ __u32 BPF_PROG(eln_ssthresh, struct sock *sk)
 SEC("struct_ops")
 void BPF_PROG(eln_set_state, struct sock *sk, __u8 state)
 {
-	struct recovery *recovery = recovery_of(sk);
-	struct tcp_sock *tp = (struct tcp_sock *)sk;
-
-	if (state == TCP_CA_Recovery && recovery->asked) {
-		recovery->ours = true;
-		recovery->place = tp->bytes_acked;
-		recovery->hole = true;
-		recovery->marked = false;
-		recovery->congested = false;
-		decide(sk, recovery);
-	} else if (state == TCP_CA_Loss && recovery->ours) {
-		tp->snd_ssthresh = recovery->reduced;
-		recovery->ours = false;
-	}
-	recovery->asked = false;
+	enter(sk, recovery_of(sk), state);
 }
 
 SEC("struct_ops")
@@ -124,8 +169,13 @@ void BPF_PROG(eln_in_ack_event, struct sock *sk, __u32 flags)
 {
 	struct recovery *recovery = recovery_of(sk);
 	struct tcp_sock *tp = (struct tcp_sock *)sk;
+	__u8 state = ((struct inet_connection_sock *)sk)->icsk_ca_state;
 
-	if (((struct inet_connection_sock *)sk)->icsk_ca_state != TCP_CA_Recovery || !recovery->ours)
+	if (state != recovery->state)
+		enter(sk, recovery, state);
+	if (state <= TCP_CA_Disorder && recovery->ours)
+		leave(tp, recovery);
+	if (state != TCP_CA_Recovery || !recovery->ours)
 		return;
 	if (tp->bytes_acked != recovery->place) {
 		if (recovery->hole && !recovery->marked)
@@ -146,12 +196,8 @@ void BPF_PROG(eln_cwnd_event, struct sock *sk, enum tcp_ca_event event)
 {
 	struct recovery *recovery = recovery_of(sk);
 
-	if (event != CA_EVENT_COMPLETE_CWR || !recovery->ours)
-		return;
-	/* cwnd has been set to ssthresh by now */
-	if (!recovery->congested)
-		((struct tcp_sock *)sk)->snd_ssthresh = recovery->ssthresh;
-	recovery->ours = false;
+	if (event == CA_EVENT_COMPLETE_CWR && recovery->ours)
+		leave((struct tcp_sock *)sk, recovery);
 }
 
 SEC("struct_ops")

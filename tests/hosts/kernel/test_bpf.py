@@ -222,6 +222,52 @@ def test_otherwise_marks_do_not_count(net: Network, eln: Eln, profile: str, copi
     assert ssthresh is not None
 
 
+#: a recovery with a large window begins like this in this test, and Linux goes on with a number
+#: that nobody has returned
+LEFT_OUT = {
+    "BPF_PROG(eln_ssthresh, struct sock *sk)\n{": "if (((struct tcp_sock *)sk)->snd_cwnd > 100) return 5454583;",
+    "BPF_PROG(eln_set_state, struct sock *sk, __u8 state)\n{": (
+        "if (state == TCP_CA_Recovery && ((struct tcp_sock *)sk)->prior_cwnd > 100) return;"
+    ),
+}
+
+
+@pytest.fixture
+def eln_of_a_kernel_that_leaves_out_calls(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Eln]:
+    sources = tmp_path / "sources"
+    shutil.copytree(build._SOURCES, sources)
+    control = sources / "control.bpf.c"
+    text = control.read_text()
+    for head, fault in LEFT_OUT.items():
+        assert text.count(head) == 1
+        text = text.replace(head, f"{head}\n{fault}")
+    control.write_text(text)
+    monkeypatch.setattr(build, "_SOURCES", sources)
+    with closing(Eln(tmp_path / "objects")) as made:
+        made.load(run_name())
+        yield made
+
+
+@pytest.mark.parametrize("profile", ["eln", "eln-nosack"])
+@pytest.mark.parametrize("marked", [{60, 150}, {60}], ids=["marked", "not marked"])
+def test_a_recovery_of_which_linux_has_not_told_leaves_nothing_to_chance(
+    net: Network, eln_of_a_kernel_that_leaves_out_calls: Eln, profile: str, marked: set[int]
+) -> None:
+    made: list[Marking] = []
+
+    def make() -> Marking:
+        made.append(Marking(net, {60, 150}, marked))
+        return made[-1]
+
+    cwnd, ssthresh = windows_after(net, eln_of_a_kernel_that_leaves_out_calls, make, profile)
+    if 150 in marked:
+        assert ssthresh is None
+        assert 60 < cwnd <= SEGMENTS
+    else:
+        assert ssthresh is not None
+        assert INITIAL_CWND // 2 <= ssthresh <= made[-1].largest_cwnd() // 2
+
+
 def bpf_ids(kind: str) -> set[int]:
     """What of BPF this process holds, from its descriptors: ids of maps, programs or links."""
     found: set[int] = set()
