@@ -34,7 +34,9 @@ def test_commands_of_the_examples_give_results(checkout: Path) -> None:
     def figures(document: Path) -> list[float]:
         [command] = re.findall(r"```sh\n(?:sudo )?\./fadelab (.*?)\n```", document.read_text(), re.DOTALL)
         out = checkout / "runs" / document.stem
-        done = run(["./fadelab", *shlex.split(command), "--json", "--out", str(out)], checkout, pure=False)
+        # other tests go on beside it: whether the machine kept the clock is not what is asked here
+        late = ["--allow-late"] if command.startswith("run ") else []
+        done = run(["./fadelab", *shlex.split(command), *late, "--json", "--out", str(out)], checkout, pure=False)
         assert done.returncode == 0, done.stderr
         result = json.loads(done.stdout)
         # of a run, or of each cell of a paper
