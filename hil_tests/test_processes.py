@@ -6,6 +6,7 @@ import signal
 import subprocess
 import time
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
@@ -23,20 +24,30 @@ pytestmark = [*needs_network, pytest.mark.radio]
 CHILDREN = 4
 #: what has crossed when a transfer is under way
 UNDER_WAY_BYTES = 100_000
-REPORTED_WITHIN_S = 2.0
 
-Run = tuple["subprocess.Popen[str]", list[int]]
+
+@dataclass(frozen=True)
+class Run:
+    """A run that is under way."""
+
+    process: "subprocess.Popen[str]"
+    #: the processes that take part
+    children: list[int]
+    #: from its start until they were up: what this machine needs for work of that kind
+    up_s: float
 
 
 @pytest.fixture
 def transfer(bench: Bench, tmp_path: Path) -> Iterator[Run]:
-    """A transfer that does not end by itself, under way, and the processes that take part."""
+    """A transfer that does not end by itself, under way."""
     scenario = bench.scenario(bench.at_snr(30.0), workloads=[{"kind": "bulk", "duration_s": 600}], limit_s=600)
+    began = time.monotonic()
     process = start("run", written(tmp_path / "endless.yaml", scenario), "--out", tmp_path / "runs")
     try:
         children = children_once_up(process, CHILDREN)
+        up_s = time.monotonic() - began
         wait_for(lambda: crossed_bytes(process) > UNDER_WAY_BYTES)
-        yield process, children
+        yield Run(process, children, up_s)
     finally:
         if process.poll() is None:
             process.send_signal(signal.SIGINT)
@@ -57,7 +68,7 @@ def own_bytes(pid: int) -> int:
 def test_a_killed_radio_is_reported_and_the_run_ends_cleanly(
     transfer: Run, figures: Figures, which: int, name: str
 ) -> None:
-    process, children = transfer
+    process, children = transfer.process, transfer.children
     assert process.stderr is not None
     os.kill(stations(children)[which], signal.SIGKILL)
     killed_at = time.monotonic()
@@ -65,8 +76,11 @@ def test_a_killed_radio_is_reported_and_the_run_ends_cleanly(
     reported_s = time.monotonic() - killed_at
     status, out, err = finish(process)
     ended_s = time.monotonic() - killed_at
-    print(f"reported after {reported_s:.2f} s, ended after {ended_s:.2f} s: {err.strip()}")
-    figures.check("reported after", reported_s, "s", most=REPORTED_WITHIN_S)
+    print(
+        f"reported after {reported_s:.2f} s, ended after {ended_s:.2f} s, up after {transfer.up_s:.2f} s: {err.strip()}"
+    )
+    # saying so takes less than starting did, on a slow machine, too
+    figures.check("reported after, over the time to start", reported_s / transfer.up_s, most=1.0)
     assert (status, out) == (2, "")
     assert err == f"fadelab: station {name}: was killed (SIGKILL)\n"
     assert left_behind(process.pid) == []
@@ -75,7 +89,7 @@ def test_a_killed_radio_is_reported_and_the_run_ends_cleanly(
 
 
 def test_a_station_does_not_grow_while_it_runs(transfer: Run) -> None:
-    process, children = transfer
+    process, children = transfer.process, transfer.children
     pids = stations(children)
     wait_for(lambda: crossed_bytes(process) > 5 * UNDER_WAY_BYTES)
     before = {pid: own_bytes(pid) for pid in pids}
